@@ -108,29 +108,30 @@ void Executor<Stamp>::act_plainly(Worker& worker, Stamp start) {
   const std::uint32_t number = take_slot(out);
   if (out.sized) slot_payload_[out.far + number] = payload;
   const Duration overhead = kinds[out.kind].overhead;
-  const bool is_told = worker.readies && out.sized;
   const Stamp begin = worker.readies ? start : start.plus(overhead, Cause::latency);
-  Stamp end = begin, last;
+  Stamp end = begin, stores = begin;
+  Bytes wire;
   if (payload > 0) {
     Cost& cost = worker_costs_[worker.kind].entry(payload);
     if (cost.bytes != payload) look_up_cost(cost, worker_classes_[worker.kind], payload);
     end = begin.plus(cost.busy, Cause::worker);
-    const Stamp gone = is_told ? end.plus(overhead, Cause::latency) : end;
-    const Stamp first = is_told ? gone : begin.plus(cost.ahead_of_links, Cause::worker);
-    const std::uint32_t* const way = hops_.data() + out.path;
-    last = transit_.links.cross_here(way + 1, way + 1 + *way, first, gone, cost.wire);
-  } else {
-    const Stamp gone = is_told ? end.plus(overhead, Cause::latency) : end;
-    last = gone.plus(latency_of(out.path), Cause::latency);
+    stores = begin.plus(cost.ahead_of_links, Cause::worker);
+    wire = cost.wire;
   }
+  Stamp ready = worker.readies ? end.plus(overhead, Cause::latency) : end;
+  const bool is_told = worker.readies && out.sized;
+  const Stamp first = is_told ? ready : stores, gone = is_told ? ready : end;
+  const std::uint32_t* const way = hops_.data() + out.path;
+  const Stamp last = payload > 0
+                         ? transit_.links.cross_here(way + 1, way + 1 + *way, first, gone, wire)
+                         : gone.plus(latency_of(out.path), Cause::latency);
   const Stamp full = last.plus(kinds[out.kind].sync, Cause::latency);
   slot(out, number) = full;
   ++out.full;
   came(out.receiver_waits, out.to, full);
-  if (worker.readies) end = end.plus(overhead, Cause::latency);
-  if (worker.in_step > 0) end = later(end, transit_.links[worker.server].free);
-  worker.free = end;
-  drain(in, end.plus(kinds[in.kind].credit, Cause::slots));
+  if (worker.in_step > 0) ready = later(ready, transit_.links[worker.server].free);
+  worker.free = ready;
+  drain(in, ready.plus(kinds[in.kind].credit, Cause::slots));
   if (worker.slices_left == 0 && !fetch(worker)) {
     worker.done = true;
     if (!gates_.empty()) ended(id_of(worker));

@@ -12,6 +12,39 @@
 using namespace fabricast;
 using fabricast::testing::Chain;
 
+namespace {
+
+constexpr int kSlices = 5;
+constexpr std::int64_t kFast = 1'000'000'000'000, kSlow = 100'000'000;  ///< a slice: 1 ns, 10 us
+
+/// When `lanes` senders of one kind have sent kSlices of 1 kB each over one link, and receivers of
+/// that kind have taken them. Every primitive has an overhead of 3 us.
+std::int64_t makespan_ns(const WorkerClass& both, std::int64_t link_rate, std::uint32_t lanes = 1) {
+  Chain program;
+  program.length = 2;
+  program.count = kSlices;
+  program.chunk = {1'000};
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class(both);
+  const std::uint32_t link = executor.add_link({{link_rate}, {}});
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
+    const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
+    executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
+  }
+  executor.run();
+  return executor.makespan().ps / 1'000;
+}
+
+/// Copies a slice in 1 us.
+WorkerClass copying() {
+  WorkerClass out;
+  out.copy_rate = {1'000'000'000};
+  return out;
+}
+
+}  // namespace
+
 TEST_CASE("in step: stores hold a worker, and a link is idle while all keep what they received") {
   // Two GPUs send each other 1000 B a loop and keep what they receive, on each of `lanes` workers.
   // A GPU's link carries 1000 B in 10 us, a worker copies them in 4 us. One worker waits for what
@@ -63,23 +96,8 @@ TEST_CASE("in step with pauses: from slice to slice the link is idle for an over
   // link never rests. Workers that pause together leave it idle for 3 us before each round of
   // slices, the first one too. Those that drift apart over three slices pause for 3, 2, 1 us, then
   // no more.
-  constexpr int kSlices = 5;
-  Chain program;
-  program.length = 2;
-  program.count = kSlices;
-  program.chunk = {1'000};
-  const auto makespan = [&](std::uint32_t lanes, bool pauses, std::uint32_t in_step_slices = 0) {
-    Executor<PlainStamp> executor;
-    const std::uint32_t kind =
-        executor.add_worker_class({{0}, {}, {}, true, pauses, in_step_slices});
-    const std::uint32_t link = executor.add_link({{100'000'000}, {}});
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
-      const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
-      executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
-    }
-    executor.run();
-    return executor.makespan().ps / 1'000'000;
+  const auto makespan = [](std::uint32_t lanes, bool pauses, std::uint32_t in_step_slices = 0) {
+    return makespan_ns({{0}, {}, {}, true, pauses, in_step_slices}, kSlow, lanes) / 1'000;
   };
   CHECK(makespan(1, false) == kSlices * (10 + 3) + 3);
   CHECK(makespan(1, true) == kSlices * (10 + 3) + 3);
@@ -95,23 +113,10 @@ TEST_CASE("own copy: a primitive without inputs also writes what it sends") {
   // Slices of 1 kB, an overhead of 3 us, a copy of 1 us and one to the own output of 2 us; the link
   // is no limit. The sender goes on every 3 + 1 + 2 us, the receiver, who keeps nothing more, ends
   // 3 + 1 us after the last slice came.
-  constexpr int kSlices = 5;
-  Chain program;
-  program.length = 2;
-  program.count = kSlices;
-  program.chunk = {1'000};
-  const auto makespan = [&](std::int64_t keep_rate) {
-    Executor<PlainStamp> executor;
-    WorkerClass both;
-    both.copy_rate = {1'000'000'000};
+  const auto makespan = [](std::int64_t keep_rate) {
+    WorkerClass both = copying();
     both.keep_rate = {keep_rate};
-    const std::uint32_t kind = executor.add_worker_class(both);
-    const std::uint32_t link = executor.add_link({{1'000'000'000'000}, {}});
-    const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
-    const std::uint32_t to = executor.add_worker(kind, program, {0, 1});
-    executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
-    executor.run();
-    return executor.makespan().ps / 1'000'000;
+    return makespan_ns(both, kFast) / 1'000;
   };
   CHECK(makespan(0) == kSlices * (3 + 1) + 3 + 1);
   CHECK(makespan(500'000'000) == kSlices * (3 + 1 + 2) + 3 + 1);
@@ -121,32 +126,17 @@ TEST_CASE("copied ahead: the first bytes of a slice leave when so much of it is 
   // Slices of 1 kB, an overhead of 3 us, a copy of 1 us, 10 us on the link. One worker fills the
   // link: what it copies ahead delays the first slice alone. Two in step, which pause, leave the
   // link idle for it before each round of slices. The receiver takes 3 + 1 us after the last.
-  constexpr int kSlices = 5;
-  Chain program;
-  program.length = 2;
-  program.count = kSlices;
-  program.chunk = {1'000};
-  const auto makespan_ns = [&](std::uint32_t lanes, bool in_step, std::int64_t ahead) {
-    Executor<PlainStamp> executor;
-    WorkerClass both;
-    both.copy_rate = {1'000'000'000};
+  const auto makespan = [](std::uint32_t lanes, bool in_step, std::int64_t ahead) {
+    WorkerClass both = copying();
     both.in_step = both.pauses = in_step;
     both.copied_ahead = {ahead};
-    const std::uint32_t kind = executor.add_worker_class(both);
-    const std::uint32_t link = executor.add_link({{100'000'000}, {}});
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      const std::uint32_t from = executor.add_worker(kind, program, {lane, 0});
-      const std::uint32_t to = executor.add_worker(kind, program, {lane, 1});
-      executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
-    }
-    executor.run();
-    return executor.makespan().ps / 1'000;
+    return makespan_ns(both, kSlow, lanes);
   };
-  CHECK(makespan_ns(1, false, 0) == 3'000 + kSlices * 10'000 + 4'000);
-  CHECK(makespan_ns(1, false, 400) == 3'400 + kSlices * 10'000 + 4'000);
-  CHECK(makespan_ns(1, false, 5'000) == 4'000 + kSlices * 10'000 + 4'000);
-  CHECK(makespan_ns(2, true, 0) == kSlices * (20'000 + 3'000) + 4'000);
-  CHECK(makespan_ns(2, true, 400) == kSlices * (20'000 + 3'400) + 4'000);
+  CHECK(makespan(1, false, 0) == 3'000 + kSlices * 10'000 + 4'000);
+  CHECK(makespan(1, false, 400) == 3'400 + kSlices * 10'000 + 4'000);
+  CHECK(makespan(1, false, 5'000) == 4'000 + kSlices * 10'000 + 4'000);
+  CHECK(makespan(2, true, 0) == kSlices * (20'000 + 3'000) + 4'000);
+  CHECK(makespan(2, true, 400) == kSlices * (20'000 + 3'400) + 4'000);
 }
 
 TEST_CASE("readies: an overhead after a slice passes while the worker waits for the next one") {
@@ -154,26 +144,12 @@ TEST_CASE("readies: an overhead after a slice passes while the worker waits for 
   // at 4 i us and the receiver, who is ready since 4 (i - 1) + 5, at 4 i + 1: the last one is there
   // at 17, copied at 18, and the receiver ready at 21. Over a link that takes 10 us for a slice
   // both wait for it longer than they need to be ready, in step or not: 50 + 1 + 3.
-  constexpr int kSlices = 5;
-  Chain program;
-  program.length = 2;
-  program.count = kSlices;
-  program.chunk = {1'000};
-  const auto makespan = [&](std::int64_t link_rate, bool in_step, bool readies) {
-    Executor<PlainStamp> executor;
-    WorkerClass both;
-    both.copy_rate = {1'000'000'000};
+  const auto makespan = [](std::int64_t link_rate, bool in_step, bool readies) {
+    WorkerClass both = copying();
     both.in_step = in_step;
     both.readies = readies;
-    const std::uint32_t kind = executor.add_worker_class(both);
-    const std::uint32_t link = executor.add_link({{link_rate}, {}});
-    const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
-    const std::uint32_t to = executor.add_worker(kind, program, {0, 1});
-    executor.connect({from, to, 4, {&link, 1}, microseconds(3), {}, {}, {}});
-    executor.run();
-    return executor.makespan().ps / 1'000'000;
+    return makespan_ns(both, link_rate) / 1'000;
   };
-  constexpr std::int64_t kFast = 1'000'000'000'000, kSlow = 100'000'000;
   CHECK(makespan(kFast, false, true) == 4 * (kSlices - 1) + 1 + 1 + 3);
   CHECK(makespan(kFast, false, false) == kSlices * (3 + 1) + 3 + 1);
   CHECK(makespan(kSlow, false, true) == kSlices * 10 + 1 + 3);
@@ -190,8 +166,7 @@ TEST_CASE("readies: a relay is told of a slice when the worker is ready for the 
   program.chunk = {1'000};
   const auto makespan = [&](bool readies) {
     Executor<PlainStamp> executor;
-    WorkerClass both;
-    both.copy_rate = {1'000'000'000};
+    WorkerClass both = copying();
     both.readies = readies;
     const std::uint32_t kind = executor.add_worker_class(both);
     const std::uint32_t from = executor.add_worker(kind, program, {0, 0});
