@@ -70,8 +70,9 @@ class ExchangeTwins {
   std::optional<BoundedRun> find_carried(int whole, std::uint64_t events, std::uint64_t dearest) {
     if (is_faulty() || are_racks()) return std::nullopt;
     std::optional<Twin> like = twin(healthy_, {});
-    if (like && !folds(*like)) like->symmetry.moves.resize(1);  // by the turn alone
-    if (!like || !folds(*like)) return std::nullopt;
+    if (!like) return std::nullopt;
+    like->symmetry = carried_symmetry(cluster_, network_, like->run, std::move(like->symmetry));
+    if (like->symmetry.rails() == 1) return std::nullopt;
     const auto copies = static_cast<std::uint64_t>(like->symmetry.copies());
     if (events * static_cast<std::uint64_t>(whole) / copies > dearest) return std::nullopt;
     SimulationResult result = ran(*like);
@@ -130,9 +131,6 @@ class ExchangeTwins {
 
   bool are_racks() const { return cluster_.hosts() != cluster_.nodes(); }
   bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
-  bool folds(const Twin& twin) const {
-    return against_carried_fold(twin.cluster, network_, twin.run, twin.symmetry).empty();
-  }
 
   /// Nothing where rails are unlike.
   std::optional<Twin> twin(const Cluster& cluster, std::vector<Faults::SlowGpu> gpus) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <memory>
+#include <optional>
 
 #include "models/hardware/networks/carriers.hpp"
 #include "models/hardware/networks/refusals.hpp"
@@ -144,28 +145,42 @@ std::string_view forbids_folding(const SimulationOptions& options) {
   return options.timeline != nullptr ? "a trace shows ranks one by one" : "";
 }
 
-std::string_view forbids_folding(const Cluster& cluster, const JobPlan& plan,
-                                 const SimulationOptions& options) {
-  if (const std::string_view why = forbids_folding(options); !why.empty()) return why;
-  if (!options.network.carries()) return "";
-  for (const StreamPlan& stream : plan.streams)
-    for (const Kernel& kernel : stream.kernels)
-      for (const QueuedWork& work : kernel.works)
-        if (const std::string_view why =
-                against_carried_fold(cluster, options.network, *work.run, work.symmetry);
-            !why.empty())
-          return why;
-  return "";
+/// That by which a run with these options is folded. REQUIRES: they do not forbid it.
+Symmetry folding(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
+                 const SimulationOptions& options) {
+  return options.network.carries() ? carried_symmetry(cluster, options.network, run, symmetry)
+                                   : symmetry;
 }
+
+/// The moves by which copies are numbered and, unless every rank is simulated, folded: those that
+/// the network lets stand, in full runs too. With others, who is first at a switch would differ.
+class Folding {
+ public:
+  Folding(const Cluster& cluster, const JobPlan& found, const SimulationOptions& options)
+      : found_(found), forbids_(forbids_folding(options)) {
+    if (options.network.carries()) carried_ = carried_plan(cluster, options.network, found);
+  }
+
+  const JobPlan& plan() const { return carried_ ? *carried_ : found_; }
+  bool is_full() const {
+    return !forbids_.empty() || plan().copies() < std::min(found_.copies(), 2);
+  }
+  std::string why_not() const { return forbids_.empty() ? plan().why_not : std::string(forbids_); }
+
+ private:
+  const JobPlan& found_;
+  std::string_view forbids_;
+  std::optional<JobPlan> carried_;
+};
 
 /// The run, in the kind of time that it needs.
 template <template <class> class What>
 auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<const Stream> streams,
-            const JobPlan& plan, const SimulationOptions& options) {
-  const std::string_view forbids = forbids_folding(cluster, plan, options);
+            const Folding& folding, const SimulationOptions& options) {
   const auto setting = [&]<class Stamp>(Carrier* carrier) {
     return typename StreamMachine<Stamp>::Setting{
-        cluster, software, streams, plan, What<Stamp>::kLaunching, !forbids.empty(), carrier};
+        cluster,           software, streams, folding.plan(), What<Stamp>::kLaunching,
+        folding.is_full(), carrier};
   };
   const auto run = [&] {
     if (!options.network.carries() && !options.explain && !loses(streams))
@@ -175,7 +190,7 @@ auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<con
     return What<CausalStamp>::run(setting.template operator()<CausalStamp>(carrier.get()), options);
   };
   auto result = run();
-  result.why_not_folded = forbids.empty() ? plan.why_not : std::string(forbids);
+  result.why_not_folded = folding.why_not();
   return result;
 }
 
@@ -218,17 +233,18 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
   const CollectiveRun& run = stream.runs.front();
   check(run, options);
   const Members& members = plan.streams.front().members;
+  const Folding folding(cluster, plan, options);
   SimulationResult result;
   if (members.ranks() == 1) {
     result.rank_finish.resize(1);
     result.nodes_simulated = 1;
   } else {
-    result = run_as<OneCall>(cluster, software, {&stream, 1}, plan, options);
+    result = run_as<OneCall>(cluster, software, {&stream, 1}, folding, options);
     if (run.has_algorithm()) result.partition = partition_of(run, members);
   }
   if (options.timeline != nullptr && members.ranks() > 1 && !result.losses.gave_up)
-    *options.timeline = watch(cluster, software, {&stream, 1}, plan, options, Launching::left_out,
-                              result, result.time);
+    *options.timeline = watch(cluster, software, {&stream, 1}, folding.plan(), options,
+                              Launching::left_out, result, result.time);
   const Duration makespan = result.time;
   const Duration serialised = host_time(run, cluster, software);
   const Duration launch = launch_of(run, cluster, software);
@@ -238,23 +254,17 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
   return result;
 }
 
-std::string_view forbids_folding(const Cluster& cluster, const CollectiveRun& run,
-                                 const Symmetry& symmetry, const SimulationOptions& options) {
-  if (const std::string_view why = forbids_folding(options); !why.empty()) return why;
-  return options.network.carries() ? against_carried_fold(cluster, options.network, run, symmetry)
-                                   : "";
-}
-
 std::string why_not_folded(const Cluster& cluster, const CollectiveRun& run,
                            const Symmetry& symmetry, const SimulationOptions& options) {
-  const std::string_view forbids = forbids_folding(cluster, run, symmetry, options);
-  return forbids.empty() ? symmetry.why_not : std::string(forbids);
+  const std::string_view forbids = forbids_folding(options);
+  if (!forbids.empty()) return std::string(forbids);
+  return folding(cluster, run, symmetry, options).why_not;
 }
 
 int copies_simulated(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
                      const SimulationOptions& options) {
-  if (symmetry.copies() == 1) return 1;
-  return forbids_folding(cluster, run, symmetry, options).empty() ? symmetry.copies() : 1;
+  if (symmetry.copies() == 1 || !forbids_folding(options).empty()) return 1;
+  return folding(cluster, run, symmetry, options).copies();
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
@@ -280,10 +290,11 @@ StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                        const SimulationOptions& options) {
   for (const Stream& stream : streams)
     for (const CollectiveRun& run : stream.runs) check(run, options);
-  StreamsResult result = run_as<AllCalls>(cluster, software, streams, plan, options);
+  const Folding folding(cluster, plan, options);
+  StreamsResult result = run_as<AllCalls>(cluster, software, streams, folding, options);
   if (options.timeline != nullptr && !result.losses.gave_up) {
-    *options.timeline =
-        watch(cluster, software, streams, plan, options, Launching::as_gates, result, result.time);
+    *options.timeline = watch(cluster, software, streams, folding.plan(), options,
+                              Launching::as_gates, result, result.time);
     list_kernels(streams, result, *options.timeline);
   }
   return result;

@@ -35,11 +35,8 @@ struct SimulationOptions {
 class Symmetry;
 struct JobPlan;
 
-/// Why every rank is simulated, whatever ranks are alike; "" = it need not be so. `symmetry`: of
-/// the run.
-std::string_view forbids_folding(const Cluster& cluster, const CollectiveRun& run,
-                                 const Symmetry& symmetry, const SimulationOptions& options);
-/// That, or what stands against it; "" = nothing.
+/// What stands against folding the run, or against folding more, with these options; "" = nothing.
+/// `symmetry`: of the run.
 std::string why_not_folded(const Cluster& cluster, const CollectiveRun& run,
                            const Symmetry& symmetry, const SimulationOptions& options);
 /// Ranks that one simulated stands for, itself included, with these options.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -62,44 +63,109 @@ void add_messages(Turns& turns, const Cluster& cluster, const Members& members, 
         if (from != to) turns.add(cluster.fabric_route(from, vertex(near), to, vertex(far)));
 }
 
-bool keep_their_turns(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry) {
-  const Members members = members_of(run, cluster.nodes());
-  const RunHops hops(cluster, run, members);
-  Turns turns(cluster);
-  if (run.has_algorithm()) {
-    add_hops(turns, members, hops, run.channels);
-    return turns.stay(symmetry);
+/// Of the moves by which a run may be folded so many stand on the network, the first ones: those
+/// behind were found beside them.
+struct Standing {
+  std::size_t moves = 0;
+  std::string_view why_not;  ///< "" = all stand
+};
+
+/// What stands against every move; "" = nothing.
+std::string_view against_all(const Cluster& cluster, const NetworkPlan& network,
+                             const CollectiveRun& run) {
+  if (network.rung == Rung::chunk || network.routing != Routing::by_destination)
+    return "switches choose ways by lot or by load";
+  if (!network.background.empty()) return "others' bytes are on some links";
+  const bool is_known = !run.has_algorithm() || run.algorithm == Algorithm::ring ||
+                        run.algorithm == Algorithm::tree || run.algorithm == Algorithm::pat;
+  if (run.custom != nullptr || !is_known) return "on this network every rank is simulated";
+  return network.rung == Rung::packet && cluster.fabric().leaf.ethernet
+             ? "ports of a switch share its buffer, and marks fall by lot"
+             : "";
+}
+
+/// Of packets.
+class PacketFold {
+ public:
+  PacketFold(const Cluster& cluster, const CollectiveRun& run)
+      : run_(run), turns_(cluster), is_told_(run.has_algorithm() || cluster.node().trays() == 1) {
+    const Members members = members_of(run, cluster.nodes());
+    const RunHops hops(cluster, run, members);
+    if (run.has_algorithm()) {
+      add_hops(turns_, members, hops, run.channels);
+    } else if (is_told_) {
+      add_messages(turns_, cluster, members, hops, run.channels);
+    }
   }
-  // Of three nodes that do the same two always send to the third one.
-  const bool meets = std::ranges::any_of(
-      symmetry.moves, [](const Move& move) { return move.period > 0 && move.copies > 2; });
-  if (meets || cluster.node().trays() > 1) return false;
-  add_messages(turns, cluster, members, hops, run.channels);
-  return turns.stay(symmetry);
+
+  /// What stands against the last move, beside the others; "" = nothing.
+  std::string_view against_last(const Symmetry& symmetry) const {
+    const Move& last = symmetry.moves.back();
+    // Of three nodes that do the same two always send to the third one.
+    const bool meets = !run_.has_algorithm() && last.period > 0 && last.copies > 2;
+    if (meets || !is_told_ || !turns_.stay(symmetry))
+      return "packets of nodes that are alike take turns at a switch";
+    // A mirror turns the order of a switch's ports round, and where packets come in one instant the
+    // port of the lower number goes first. Those of LL128's trees do.
+    return last.reverses && run_.protocol == Protocol::ll128
+               ? "packets of both halves come to switches in one instant"
+               : "";
+  }
+
+ private:
+  const CollectiveRun& run_;
+  Turns turns_;
+  bool is_told_;  ///< whether the ways of messages follow from those between two nodes
+};
+
+Standing standing_moves(const Cluster& cluster, const NetworkPlan& network,
+                        const CollectiveRun& run, const Symmetry& symmetry) {
+  const std::size_t all = symmetry.moves.size();
+  if (all == 0) return {};
+  if (const std::string_view why_not = against_all(cluster, network, run); !why_not.empty())
+    return {0, why_not};
+  if (network.rung == Rung::flow) return {all, ""};
+  const PacketFold packets(cluster, run);
+  Symmetry kept = symmetry;
+  kept.moves.clear();
+  for (std::size_t i = 0; i < all; ++i) {
+    kept.moves.push_back(symmetry.moves[i]);
+    if (const std::string_view why_not = packets.against_last(kept); !why_not.empty())
+      return {i, why_not};
+  }
+  return {all, ""};
+}
+
+void keep(Symmetry& symmetry, const Standing& standing) {
+  if (standing.why_not.empty()) return;
+  symmetry.moves.resize(standing.moves);
+  symmetry.why_not = standing.why_not;
 }
 
 }  // namespace
 
-std::string_view against_carried_fold(const Cluster& cluster, const NetworkPlan& plan,
-                                      const CollectiveRun& run, const Symmetry& symmetry) {
-  if (symmetry.copies() == 1) return "";
-  if (plan.rung == Rung::chunk || plan.routing != Routing::by_destination)
-    return "switches choose ways by lot or by load";
-  if (!plan.background.empty()) return "others' bytes are on some links";
-  const bool is_known = !run.has_algorithm() || run.algorithm == Algorithm::ring ||
-                        run.algorithm == Algorithm::tree || run.algorithm == Algorithm::pat;
-  if (run.custom != nullptr || !is_known) return "on this network every rank is simulated";
-  if (plan.rung == Rung::flow) return "";
-  if (cluster.fabric().leaf.ethernet)
-    return "ports of a switch share its buffer, and marks fall by lot";
-  if (!keep_their_turns(cluster, run, symmetry))
-    return "packets of nodes that are alike take turns at a switch";
-  // A mirror turns the order of a switch's ports round, and where packets come in one instant the
-  // port of the lower number goes first. Those of LL128's trees do.
-  const bool mirrors = std::ranges::any_of(symmetry.moves, &Move::reverses);
-  return mirrors && run.protocol == Protocol::ll128
-             ? "packets of both halves come to switches in one instant"
-             : "";
+Symmetry carried_symmetry(const Cluster& cluster, const NetworkPlan& network,
+                          const CollectiveRun& run, Symmetry symmetry) {
+  keep(symmetry, standing_moves(cluster, network, run, symmetry));
+  return symmetry;
+}
+
+JobPlan carried_plan(const Cluster& cluster, const NetworkPlan& network, JobPlan plan) {
+  const auto each_work = [&](const auto& visit) {
+    for (StreamPlan& stream : plan.streams)
+      for (Kernel& kernel : stream.kernels)
+        for (QueuedWork& work : kernel.works) visit(work);
+  };
+  Standing least;
+  each_work([&](const QueuedWork& work) {
+    const Standing own = standing_moves(cluster, network, *work.run, work.symmetry);
+    const bool is_less = least.why_not.empty() || own.moves < least.moves;
+    if (!own.why_not.empty() && is_less) least = own;
+  });
+  if (least.why_not.empty()) return plan;
+  each_work([&](QueuedWork& work) { keep(work.symmetry, least); });
+  plan.why_not = least.why_not;
+  return plan;
 }
 
 }  // namespace fabricast

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/nccl/run/job_size.hpp"
+#include "models/nccl/symmetry/carried_folds.hpp"
 #include "models/nccl/symmetry/move_check.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
@@ -166,9 +167,8 @@ inline void check_counts(const Drawn& drawn, const SimulationResult& folded,
 }
 
 /// Every link of the full run carries what its copy in the folded one does, and there are no more.
-inline void check_loads(const Drawn& drawn, const SimulationResult& folded,
-                        const SimulationResult& full) {
-  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
+inline void check_loads(const Drawn& drawn, const Symmetry& symmetry,
+                        const SimulationResult& folded, const SimulationResult& full) {
   std::map<std::uint32_t, LinkLoad> known;
   std::size_t copies = 0;
   for (const LinkLoad& load : folded.links) {
@@ -186,22 +186,24 @@ inline void check_loads(const Drawn& drawn, const SimulationResult& folded,
 
 inline void check_links(const Drawn& drawn, const SimulationResult& folded,
                         const SimulationResult& full) {
-  check_moves(drawn, find_symmetry(drawn.cluster, drawn.run));
+  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
+  check_moves(drawn, symmetry);
   check_counts(drawn, folded, full);
-  check_loads(drawn, folded, full);
+  check_loads(drawn, symmetry, folded, full);
 }
 
 /// The same on a rung that carries slices, if it is folded there; false if it is not.
 inline bool check_carried(const Drawn& drawn, const SoftwareCosts& software, Rung rung) {
   SimulationOptions whole = options(false), folding = options(true);
   whole.network.rung = folding.network.rung = rung;
-  const Symmetry symmetry = find_symmetry(drawn.cluster, drawn.run);
-  if (!forbids_folding(drawn.cluster, drawn.run, symmetry, folding).empty()) return false;
+  const Symmetry symmetry = carried_symmetry(drawn.cluster, folding.network, drawn.run,
+                                             find_symmetry(drawn.cluster, drawn.run));
+  if (symmetry.copies() == 1) return false;
   CAPTURE(to_text(rung));
   const SimulationResult full = simulate(drawn.cluster, software, drawn.run, whole),
                          got = simulate(drawn.cluster, software, drawn.run, folding);
   check_equal(got, full);
-  check_loads(drawn, got, full);
+  check_loads(drawn, symmetry, got, full);
   CHECK(got.events - got.events_skipped ==
         got.events / static_cast<std::uint64_t>(symmetry.copies()));
   return true;

@@ -141,7 +141,8 @@ Drawn random_trees(Dice& random, const PartsCatalogue& parts, int i) {
 TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to the picosecond") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(14);
-  int all_rails = 0, some_rails = 0, mirrored = 0, both = 0, leaves = 0, flows = 0, packets = 0;
+  int all_rails = 0, some_rails = 0, mirrored = 0, both = 0, leaves = 0, flows = 0, packets = 0,
+      rails_alone = 0;  // the last: on packets, of those that have halves, too
   for (int i = 0; i < cases(160); ++i) {
     Drawn drawn = random_trees(random, parts, i);
     // Below a plain fat-tree rails are unlike, halves are not.
@@ -182,9 +183,12 @@ TEST_CASE("one rail of a tree for all, and half of the nodes: the full run, to t
     check_links(drawn, got, full);
     if (nodes == 1) continue;
     flows += check_carried(drawn, parts.software, Rung::flow);
-    packets += check_carried(drawn, parts.software, Rung::packet);
+    const bool on_packets = check_carried(drawn, parts.software, Rung::packet);
+    packets += on_packets;
+    rails_alone += on_packets && mirror != nullptr && drawn.run.protocol == Protocol::ll128;
   }
-  for (const int times : {all_rails, some_rails, mirrored, both, leaves, flows, packets})
+  for (const int times :
+       {all_rails, some_rails, mirrored, both, leaves, flows, packets, rails_alone})
     CHECK(times >= cases(160) / 32);
 }
 
