@@ -146,8 +146,8 @@ std::string_view forbids_folding(const SimulationOptions& options) {
 }
 
 /// That by which a run with these options is folded. REQUIRES: they do not forbid it.
-Symmetry folding(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
-                 const SimulationOptions& options) {
+Symmetry standing(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
+                  const SimulationOptions& options) {
   return options.network.carries() ? carried_symmetry(cluster, options.network, run, symmetry)
                                    : symmetry;
 }
@@ -258,13 +258,13 @@ std::string why_not_folded(const Cluster& cluster, const CollectiveRun& run,
                            const Symmetry& symmetry, const SimulationOptions& options) {
   const std::string_view forbids = forbids_folding(options);
   if (!forbids.empty()) return std::string(forbids);
-  return folding(cluster, run, symmetry, options).why_not;
+  return standing(cluster, run, symmetry, options).why_not;
 }
 
 int copies_simulated(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
                      const SimulationOptions& options) {
   if (symmetry.copies() == 1 || !forbids_folding(options).empty()) return 1;
-  return folding(cluster, run, symmetry, options).copies();
+  return standing(cluster, run, symmetry, options).copies();
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,

@@ -182,7 +182,7 @@ TEST_CASE("advise: mends a bad environment, each line as whatif says") {
   }
 }
 
-TEST_CASE("advise: what it writes passes the linter") {
+TEST_CASE("advise: what it writes passes the linter" * minutes_under_sanitizers()) {
   AdviseConfig config = badly_set();
   config.pin_hcas = true;
   const PartsCatalogue parts = load_catalogue();

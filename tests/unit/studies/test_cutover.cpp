@@ -64,7 +64,8 @@ TEST_CASE("cutover: each time is that of bench with the algorithm forced" *
   CHECK(compared >= 36);
 }
 
-TEST_CASE("cutover: on one side the one is ahead, on the other side the other") {
+TEST_CASE("cutover: on one side the one is ahead, on the other side the other" *
+          minutes_under_sanitizers()) {
   const CutoverConfig config = question({2}, {{1 << 14}, {1 << 18}, {1 << 21}, {1 << 25}});
   const CutoverResult result = run_cutover(config, load_catalogue(), in_turn);
   const CutoverColumn& column = result.columns.front();

@@ -12,6 +12,7 @@
 #include "models/studies/placement/placement.hpp"
 #include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/sanitized.hpp"
 
 namespace fabricast {
 namespace {
@@ -182,7 +183,8 @@ TEST_CASE("placement: on one leaf the order of hosts does not matter") {
   CHECK(placement_text(one).find("no allocation of 3 hosts is faster") != std::string::npos);
 }
 
-TEST_CASE("placement: a neighbour on other leaves takes nothing, on the same ones what it loads") {
+TEST_CASE("placement: a neighbour on other leaves takes nothing, on the same ones what it loads" *
+          minutes_under_sanitizers()) {
   const HostTree tree = drawn(4, 5);
   PlacementConfig config = asked(tree, "a1,b1,a2,b2,a3,b3");
   config.neighbour.emplace();
@@ -277,7 +279,7 @@ TEST_CASE("placement: jobs of one rack share its leaf, one without NVLink has a 
   CHECK(apart.jobs[1].nodes == std::vector<int>{4, 5});
 }
 
-TEST_CASE("placement: the best allocation keeps racks whole") {
+TEST_CASE("placement: the best allocation keeps racks whole" * minutes_under_sanitizers()) {
   // Of two racks each GPU sends half of 1 GiB through a port of 50 GB/s: 10.7 ms at least. In one
   // rack 15/16 of it go over 18 NVLinks of 50 GB/s: 1.1 ms at least.
   const HostTree tree = racks(3, 18);
