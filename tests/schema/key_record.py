@@ -76,9 +76,9 @@ def with_value(tree, at, value):
 
 
 def copied(tree, at):
-    """A copy of the tree, and the mapping there in it."""
-    own = copy.deepcopy(tree)
-    return own, functools.reduce(operator.getitem, at, own)
+    """A tree whose mapping there may be changed, and that mapping; the rest stays shared."""
+    own = dict(functools.reduce(operator.getitem, at, tree))
+    return with_value(tree, at, own), own
 
 
 class Mapping:
@@ -191,7 +191,7 @@ class Record:
                     break
 
     def instances(self, path, has=None):
-        """A copy of each file that has such a mapping: (name, tree, the first one in it)."""
+        """Each file that has such a mapping: (name, tree, the first one in it, to be changed)."""
         for name, tree, at in self.with_mapping(path, has):
             yield name, *copied(tree, at)
 
@@ -256,9 +256,10 @@ class Record:
                 return
             mapping[name] = self.sample(path, name)
             fillings += 1
-            is_good = self.fill(file, tree)
+            filled = copy.deepcopy(tree)
+            is_good = self.fill(file, filled)
             if is_good:
-                self.files.append((file, tree))
+                self.files.append((file, filled))
             if is_good or fillings == FILES_TRIED:
                 return
 

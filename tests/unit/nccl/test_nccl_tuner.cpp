@@ -115,7 +115,8 @@ TEST_CASE("tuner: every decision as NCCL makes it") {
   CHECK(check_decisions("tuner-decisions.csv") == 2114);
 }
 
-TEST_CASE("tuner: every decision as the releases 2.18.6 to 2.31.0a7 make it") {
+TEST_CASE("tuner: every decision as the releases 2.18.6 to 2.31.0a7 make it" *
+          minutes_under_sanitizers()) {
   CHECK(check_decisions("release-decisions.csv") == 2068);
 }
 

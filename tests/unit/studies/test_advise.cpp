@@ -154,7 +154,8 @@ TEST_CASE("advise: what NCCL refuses is no answer") {
   CHECK(search_settings({}, {move("NCCL_A", "1")}, times, rules, in_turn).best.variables().empty());
 }
 
-TEST_CASE("advise: mends a bad environment, each line as whatif says") {
+TEST_CASE("advise: mends a bad environment, each line as whatif says" *
+          minutes_under_sanitizers()) {
   const AdviseConfig config = badly_set();
   const PartsCatalogue parts = load_catalogue();
   const AdviseResult result = run_advise(config, kMoves, parts, {}, in_turn);
