@@ -50,6 +50,7 @@ class ExchangeTwins {
   /// `whole`: the run's own symmetry.
   std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most, std::uint64_t dearest) {
     if (are_racks()) return find_racks(whole, most, std::min(most, dearest));
+    if (members_.ranks() > kRailsMostRanks) return std::nullopt;
     const std::optional<Twin> like = twin(healthy_, {});
     if (!like) return std::nullopt;
     const std::uint64_t rail = cost(*like);

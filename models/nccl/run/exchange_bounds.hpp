@@ -38,8 +38,10 @@ std::optional<BoundedRun> bound_carried_exchange(const Cluster& cluster,
 
 /// The time is between these times that of the rails that are as if alike: what they do at the same
 /// time drifts apart in the run, and then messages are in each other's way. Chosen by random runs
-/// on 16 to 96 ranks and by runs on 512 to 32,768 GPUs, which took 4.8 % longer at most.
+/// on 16 to 96 ranks and by runs on 512 to 16,384 GPUs, which took 4.8 % longer at most. 32,768
+/// that send 8 KiB to each other took 20 % longer: of more than so many ranks nothing is said.
 inline constexpr double kRailsFaster = 0.005, kRailsSlower = 0.055;
+inline constexpr int kRailsMostRanks = 16'384;
 /// Of racks whose leaves begin elsewhere half or fewer stand for all; at least so many.
 inline constexpr int kRacksLeast = 4;
 struct RacksApart {
