@@ -8,7 +8,8 @@ namespace fabricast {
 
 inline constexpr bool kSanitized = FABRICAST_SANITIZED;  // by tests/CMakeLists.txt
 
-/// Decorates a test of figures that would take minutes there, and whose code others run too.
+/// Decorates a test of figures that takes 10 s to minutes there, and whose code others run too: the
+/// build without sanitizers runs it (unit-whole).
 inline doctest::skip minutes_under_sanitizers() { return doctest::skip(kSanitized); }
 
 /// So many of `wanted` random cases.

@@ -35,7 +35,7 @@ class Symmetry {
   /// Links that belong to nodes that no move comes to.
   bool is_aside(const Cluster& cluster, LinkId link) const;
 
-  /// Each leaves alone what the others do: any of them in any order.
+  /// Each leaves alone what the others do. One may know only links that those before it leave.
   std::vector<Move> moves;
   Lanes lanes;               ///< channels that take the same ways; of NVLS
   bool merges_gpus = false;  ///< of NVLS: GPUs of a node that copy alike copy as one
