@@ -81,6 +81,23 @@ inline void refuse(httplib::Response& response, int status, const std::string& m
   response.set_content(json_line(error_json(message, "", hint)), kJson);
 }
 
+/// As it is: the library would compress it for a browser as hard as it can, which takes seconds for
+/// the page and saves nothing on the way to this machine itself. It leaves alone what has a
+/// provider.
+inline void give(httplib::Response& response, std::shared_ptr<const std::string> text,
+                 const char* type) {
+  const std::size_t bytes = text->size();
+  response.set_content_provider(
+      bytes, type,
+      [text = std::move(text)](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+        return sink.write(text->data() + offset, length);
+      });
+}
+
+inline void give_json(httplib::Response& response, const Json& json) {
+  give(response, std::make_shared<const std::string>(json_line(json)), kJson);
+}
+
 /// The library's own choice, SO_REUSEPORT, would let two servers share a port.
 inline void keep_port(int socket) {
   const int yes = 1;
@@ -101,8 +118,8 @@ struct UiServer::Impl {
         token(std::move(token_in)),
         limits(limits_in),
         turns(usable_cpus(), limits_in.waiting),
-        page(ui_page()),
-        catalogue(json_line(ui_catalogue())) {
+        page(std::make_shared<const std::string>(ui_page())),
+        catalogue(std::make_shared<const std::string>(json_line(ui_catalogue()))) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server.set_socket_options([this](int socket) { keep_port(listening = socket); });
     server.set_payload_max_length(limits.body_bytes);
@@ -126,10 +143,10 @@ struct UiServer::Impl {
         });
     server.Get("/", [this](const httplib::Request&, httplib::Response& response) {
       response.set_header("Referrer-Policy", "no-referrer");
-      response.set_content(page, "text/html; charset=utf-8");
+      give(response, page, "text/html; charset=utf-8");
     });
     server.Get("/api/v1/catalogue", [this](const httplib::Request&, httplib::Response& response) {
-      response.set_content(catalogue, kJson);
+      give(response, catalogue, kJson);
     });
     server.Post("/api/v1/import",
                 [this](const auto& request, auto& response) { import(request, response); });
@@ -167,7 +184,7 @@ struct UiServer::Impl {
       if (!is_file_name(std::string("a") + c)) c = '_';
     if (!is_file_name(name)) name = "file";
     const OwnFolder own(folder, std::to_string(next++));
-    response.set_content(json_line(describe_file(name, request.body, own)), kJson);
+    give_json(response, describe_file(name, request.body, own));
   }
 
   void ask(const httplib::Request& request, httplib::Response& response) {
@@ -187,7 +204,7 @@ struct UiServer::Impl {
       Listener listener;
       listener.progress = [this, begin](double) { check_time(begin); };
       const Answered answered = in_turn(study, *body, listener, [this] { return stopping.load(); });
-      if (answered.part) return response.set_content(json_line(*answered.part), kJson);
+      if (answered.part) return give_json(response, *answered.part);
       response.status = 422;
       response.set_content(json_line(answered.error), kJson);
     } catch (const Busy&) {
@@ -262,7 +279,7 @@ struct UiServer::Impl {
   std::string folder, token;
   ServerLimits limits;
   Turns turns;
-  std::string page, catalogue;
+  std::shared_ptr<const std::string> page, catalogue;
   std::atomic<std::uint64_t> next = 0;
   std::atomic<bool> stopping = false, ended = false;
   int port = 0, listening = -1;

@@ -97,6 +97,22 @@ def answers_as_the_command_line(server, fabricast):
     return "5 questions"
 
 
+def compresses_nothing(server, _):
+    """What a browser takes compressed it gets as it is: the way is short, Brotli takes seconds."""
+    asked = [("/", None), ("/api/v1/catalogue", None)]
+    asked.append(("/api/v1/bench", json.dumps({"topology": "dgx-h100", "sizes": "1MiB"})))
+    for path, body in asked:
+        link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+        said = {"X-Fabricast-Token": server.token, "Accept-Encoding": "gzip, deflate, br"}
+        link.request("GET" if body is None else "POST", path, body, said)
+        answer = link.getresponse()
+        data = answer.read()
+        assert answer.status == 200 and answer.getheader("Content-Encoding") is None, path
+        assert len(data) == int(answer.getheader("Content-Length")), path
+        link.close()
+    return f"{len(asked)} answers"
+
+
 def streams(server, _):
     status, text = server.ask(
         "POST", "/api/v1/bench", {"topology": "dgx-h100", "nodes": "64"}, Accept="text/event-stream"
@@ -293,6 +309,7 @@ def main():
     failed = 0
     for check in (
         answers_as_the_command_line,
+        compresses_nothing,
         streams,
         refuses_strangers,
         reads_nothing_else,
