@@ -11,7 +11,7 @@ std::optional<std::string_view> EnvReader::text(std::string_view name) const {
   return value && !value->empty() ? value : std::nullopt;
 }
 
-std::optional<std::int64_t> EnvReader::integer(std::string_view name, std::int64_t unset) {
+std::optional<std::int64_t> EnvReader::integer(std::string_view name) {
   const auto value = text(name);
   if (!value) return std::nullopt;
   const std::string digits(*value);
@@ -23,7 +23,7 @@ std::optional<std::int64_t> EnvReader::integer(std::string_view name, std::int64
     return std::nullopt;
   }
   if (*end != '\0') warn(name, "NCCL reads " + std::to_string(number) + " and ignores the rest");
-  if (number == unset) return std::nullopt;
+  if (number == kUnset) return std::nullopt;
   return number;
 }
 

@@ -26,9 +26,9 @@ class EnvReader {
   }
   /// The same, but an empty value counts as none.
   std::optional<std::string_view> text(std::string_view name) const;
-  /// strtoll with base 0, and nothing said about what follows the number. NCCL's own "not set" (-2
-  /// for most, see `unset`) counts as none.
-  std::optional<std::int64_t> integer(std::string_view name, std::int64_t unset = kUnset);
+  /// strtoll with base 0, and nothing said about what follows the number. NCCL's own "not set" (-2)
+  /// counts as none.
+  std::optional<std::int64_t> integer(std::string_view name);
   /// The integer, moved into low..high with a warning.
   std::optional<std::int64_t> integer_within(std::string_view name, std::int64_t low,
                                              std::int64_t high);

@@ -12,6 +12,9 @@
 namespace fabricast {
 namespace {
 
+/// More channels, peers, GPUs of a group or GB/s than anything has: so much and more is the same.
+constexpr std::int64_t kMany = 1 << 20;
+
 /// Reads one environment with one version's rules, collecting warnings.
 class Reader {
  public:
@@ -78,29 +81,49 @@ class Reader {
       s_.nvls.channels = static_cast<int>(env_.bent(
           "NCCL_NVLS_NCHANNELS", *n, std::min<std::int64_t>(*n, max_channels(env_.version()))));
     }
-    if (const auto n = positive("NCCL_NVLS_CHUNKSIZE")) s_.nvls.chunk = Bytes{*n};
-    if (const auto n = positive("NCCL_NVLSTREE_MAX_CHUNKSIZE")) s_.nvls.tree_chunk_max = Bytes{*n};
+    s_.nvls.chunk = nvls_chunk("NCCL_NVLS_CHUNKSIZE");
+    s_.nvls.tree_chunk_max = nvls_chunk("NCCL_NVLSTREE_MAX_CHUNKSIZE");
+  }
+
+  /// NCCL rounds these chunks down to whole grains of 512 bytes since 2.22, to elements before
+  /// (partition.hpp), and divides by what is left.
+  std::optional<Bytes> nvls_chunk(std::string_view name) {
+    const auto n = env_.integer(name);
+    if (!n) return std::nullopt;
+    const std::int64_t least = env_.version() >= kNccl2_22 ? 512 : 8;
+    if (*n < least) {
+      throw Error(env_.quoted(name) + ": NCCL reads " + std::to_string(*n) +
+                      " bytes, and cannot work with less than " + std::to_string(least),
+                  "write bytes in digits, e.g. " + std::string(name) + "=131072");
+    }
+    return Bytes{*n};
   }
 
   /// What must be one or more for NCCL to work.
-  std::optional<std::int64_t> positive(std::string_view name) {
+  std::optional<int> positive(std::string_view name) {
     const auto n = env_.integer(name);
-    if (n && *n < 1) throw Error(env_.quoted(name) + ": NCCL cannot work with less than 1");
-    return n;
+    if (!n) return std::nullopt;
+    if (*n < 1) throw Error(env_.quoted(name) + ": NCCL cannot work with less than 1");
+    return static_cast<int>(std::min(*n, kMany));
+  }
+
+  /// Zero and less leave NCCL's own.
+  std::optional<int> above_zero(std::string_view name) {
+    const auto n = env_.integer(name);
+    if (!n || *n < 1) return std::nullopt;
+    return static_cast<int>(std::min(*n, kMany));
   }
 
   /// src/graph/paths.cc and src/init.cc.
   void p2p() {
     P2pSettings& p = s_.p2p;
-    p.channels_max = max_channels(env_.version());
+    const int most = p.channels_max = max_channels(env_.version());
     read_int("NCCL_MAX_P2P_NCHANNELS", p.channels_max);
-    read_int("NCCL_MIN_P2P_NCHANNELS", p.channels_min);
-    if (const auto n = env_.integer("NCCL_NCHANNELS_PER_NET_PEER"); n && *n > 0)
-      p.channels_per_remote = static_cast<int>(std::min<std::int64_t>(*n, 1 << 20));
-    if (const auto n = positive("NCCL_P2P_PER_CHANNEL_NET_BW"))
-      p.net_bw_per_channel = static_cast<int>(*n);
-    if (const auto n = env_.integer("NCCL_P2P_MAX_PEERS"); n && *n > 0)
-      p.peers_max = static_cast<int>(*n);
+    if (const auto n = env_.integer_within("NCCL_MIN_P2P_NCHANNELS", 1, most))
+      p.channels_min = static_cast<int>(*n);
+    p.channels_per_remote = above_zero("NCCL_NCHANNELS_PER_NET_PEER");
+    if (const auto n = positive("NCCL_P2P_PER_CHANNEL_NET_BW")) p.net_bw_per_channel = *n;
+    p.peers_max = above_zero("NCCL_P2P_MAX_PEERS");
     read_bytes("NCCL_P2P_NET_CHUNKSIZE", p.net_chunk);
     read_bytes("NCCL_P2P_NVL_CHUNKSIZE", p.nvlink_chunk);
     read_bytes("NCCL_P2P_PCI_CHUNKSIZE", p.pcie_chunk);
@@ -108,8 +131,7 @@ class Reader {
     p.ll_over_net = env_.integer("NCCL_ALLOC_P2P_NET_LL_BUFFERS").value_or(0) == 1;
     p.shared_buffers = env_.integer("NCCL_NET_SHARED_BUFFERS").value_or(1) != 0;
     read_int("NCCL_P2P_PXN_LEVEL", p.pxn_level);
-    if (const auto n = positive("NCCL_P2P_SCHEDULE_GROUP_SIZE"))
-      p.group_size = static_cast<int>(std::min<std::int64_t>(*n, 1 << 20));
+    if (const auto n = positive("NCCL_P2P_SCHEDULE_GROUP_SIZE")) p.group_size = *n;
   }
 
   /// Up to six numbers with blanks between: Tree, then Ring. What is no number ends the list.

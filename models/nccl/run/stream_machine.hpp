@@ -43,7 +43,7 @@ class StreamMachine {
 
   /// Events that it is going to have, blocks that send and receive left out: of the full run.
   std::uint64_t full_events() const { return full_events(events_planned()); }
-  /// Looks for repetition from this event on; no effect with a CausalStamp.
+  /// Looks for repetition from this event on.
   void fast_forward(std::uint64_t first_look);
   void run(const std::function<void(double)>& progress);
 

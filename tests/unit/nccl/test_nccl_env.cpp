@@ -198,6 +198,28 @@ TEST_CASE("buffers: bytes in digits, -2 for the default, and never too small to 
         "hint: write bytes in digits, e.g. NCCL_BUFFSIZE=4194304");
 }
 
+TEST_CASE("chunks of NVLS hold a grain; numbers of channels and peers are bounded") {
+  CHECK(refused({"NCCL_NVLS_CHUNKSIZE=128K"}, kNccl2_27_7) ==
+        "NCCL_NVLS_CHUNKSIZE=128K: NCCL reads 128 bytes, and cannot work with less than 512\n"
+        "hint: write bytes in digits, e.g. NCCL_NVLS_CHUNKSIZE=131072");
+  CHECK(refused({"NCCL_NVLSTREE_MAX_CHUNKSIZE=511"}, kNccl2_22) ==
+        "NCCL_NVLSTREE_MAX_CHUNKSIZE=511: NCCL reads 511 bytes, and cannot work with less than "
+        "512\nhint: write bytes in digits, e.g. NCCL_NVLSTREE_MAX_CHUNKSIZE=131072");
+  CHECK(read({"NCCL_NVLS_CHUNKSIZE=512"}, kNccl2_27_7).nvls.chunk == Bytes{512});
+  CHECK(read({"NCCL_NVLS_CHUNKSIZE=8"}, kNccl2_21_5).nvls.chunk == Bytes{8});
+  CHECK(refused({"NCCL_NVLS_CHUNKSIZE=7"}, kNccl2_21_5) ==
+        "NCCL_NVLS_CHUNKSIZE=7: NCCL reads 7 bytes, and cannot work with less than 8\n"
+        "hint: write bytes in digits, e.g. NCCL_NVLS_CHUNKSIZE=131072");
+
+  // 2^32 is 0 as an int.
+  CHECK(read({"NCCL_P2P_PER_CHANNEL_NET_BW=4294967296"}).p2p.net_bw_per_channel == 1 << 20);
+  CHECK(read({"NCCL_P2P_MAX_PEERS=4294967296"}).p2p.peers_max == 1 << 20);
+  CHECK(read({"NCCL_P2P_MAX_PEERS=0"}).p2p.peers_max == std::nullopt);
+  CHECK(read({"NCCL_MIN_P2P_NCHANNELS=100000"}, kNccl2_27_7).warnings ==
+        Warnings{"NCCL_MIN_P2P_NCHANNELS=100000: NCCL takes 64"});
+  CHECK(read({"NCCL_MIN_P2P_NCHANNELS=-1"}).p2p.channels_min == 1);
+}
+
 TEST_CASE("NCCL_IB_HCA: prefix, exact, exclusion, ports") {
   const auto selected = [](const std::string& value) {
     const IbHcaFilter filter(value);
