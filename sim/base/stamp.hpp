@@ -20,7 +20,7 @@ enum class Cause : std::uint8_t {
 };
 inline constexpr int kCauses = 4;
 
-/// An instant, nothing else. Its machines can jump over what repeats itself.
+/// An instant, nothing else.
 struct PlainStamp {
   std::int64_t ps = 0;
 

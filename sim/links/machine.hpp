@@ -39,12 +39,16 @@ struct WorkerClass {
   /// passes while the worker waits anyway, and then relays are told. Else it passes when the slice
   /// is there.
   bool readies = false;
+
+  bool operator==(const WorkerClass&) const = default;
 };
 
 /// What relays of one kind have in common.
 struct RelayClass {
   PostCost cost;  ///< of its thread, per slice
   WireFormat wire;
+
+  bool operator==(const RelayClass&) const = default;
 };
 
 struct LinkSpec {
@@ -131,7 +135,8 @@ struct ConnectionSpec {
   Duration end_saves{};  ///< less of `overhead` where the primitive only sends, or only receives
 };
 
-/// Ids of each kind count up from 0; workers and relays share one count. Programs are not owned.
+/// Ids of each kind count up from 0; workers and relays share one count, and equal classes an id.
+/// Programs are not owned.
 class Machine {
  public:
   virtual ~Machine() = default;

@@ -1,6 +1,7 @@
 #pragma once
 // What workers execute: primitives generated one after another, never stored.
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -64,6 +65,40 @@ class Program {
   }
   /// Which part of a rank's thread block the worker is, "" = all of it.
   virtual std::string_view part(Role) const { return {}; }
+};
+
+/// Loops of as many steps each, of which each loop but the last is like the first: a cursor is
+/// {loop, step}.
+class LoopProgram : public Program {
+ public:
+  std::uint64_t number(Role role, Cursor cursor) const final {
+    return std::uint64_t{cursor.major} * steps(role) + cursor.minor;
+  }
+  Cursor cursor_at(Role role, std::uint64_t number) const final {
+    const std::uint32_t of_loop = std::max(steps(role), 1u);
+    return {static_cast<std::uint32_t>(number / of_loop),
+            static_cast<std::uint32_t>(number % of_loop)};
+  }
+  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override {
+    const std::uint32_t of_loop = steps(role);
+    if (of_loop == 0 || stride % of_loop != 0) return 0;
+    return left(std::uint64_t{loops(role) - 1} * of_loop, first, stride);
+  }
+
+ protected:
+  /// 0 where the role has no primitives.
+  virtual std::uint32_t steps(Role role) const = 0;
+  virtual std::uint32_t loops(Role role) const = 0;
+
+  /// Of primitives below `end`, which are alike `stride` apart.
+  static constexpr std::uint64_t left(std::uint64_t end, std::uint64_t first,
+                                      std::uint64_t stride) {
+    return end > first + stride ? end - first - stride : 0;
+  }
+  /// To the next of so many steps, or the next loop.
+  static void advance(Cursor& cursor, std::uint32_t steps) {
+    if (++cursor.minor == steps) cursor = {cursor.major + 1, 0};
+  }
 };
 
 }  // namespace fabricast

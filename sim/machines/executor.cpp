@@ -326,7 +326,7 @@ std::size_t Executor<Stamp>::memory_bytes() const {
          crossbar_waiting_.capacity() * sizeof(std::uint32_t) + legs_.capacity() * sizeof(Leg) +
          flights_.capacity() * sizeof(Flight) + far_slots_.capacity() * sizeof(Stamp) +
          slot_payload_.capacity() * sizeof(std::uint32_t) + transit_.links.memory_bytes() +
-         connections_.capacity() * sizeof(std::uint32_t) +
+         times_.capacity() +
          (hops_.capacity() + out_connections_.capacity()) * sizeof(std::uint32_t);
 }
 

@@ -3,11 +3,29 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <string>
 #include <utility>
 
+#include "sim/base/error.hpp"
 #include "sim/machines/executor_access.hpp"
 
 namespace fabricast {
+namespace {
+
+/// Its place among those that are known, the last ones first; at the end if it is new. Records hold
+/// 16 bits of it.
+template <class Known, class One>
+std::uint16_t number_of(Known& known, const One& one, const char* what) {
+  const auto same = std::find(known.rbegin(), known.rend(), one);
+  if (same != known.rend()) return static_cast<std::uint16_t>(known.rend() - same - 1);
+  if (known.size() > UINT16_MAX)
+    throw Error(std::string("more than 65,536 kinds of ") + what + " in one run",
+                "ask for fewer communicators at once, or fewer that differ");
+  known.push_back(one);
+  return static_cast<std::uint16_t>(known.size() - 1);
+}
+
+}  // namespace
 
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_thread() {
@@ -17,34 +35,29 @@ std::uint32_t Executor<Stamp>::add_thread() {
 
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_worker_class(const WorkerClass& worker_class) {
-  worker_classes_.push_back(worker_class);
-  worker_costs_.emplace_back();
-  return static_cast<std::uint32_t>(worker_classes_.size() - 1);
+  const std::uint32_t number = number_of(worker_classes_, worker_class, "workers");
+  worker_costs_.resize(worker_classes_.size());
+  return number;
 }
 
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_relay_class(const RelayClass& relay_class) {
-  relay_classes_.push_back(relay_class);
-  relay_costs_.emplace_back();
-  return static_cast<std::uint32_t>(relay_classes_.size() - 1);
+  const std::uint32_t number = number_of(relay_classes_, relay_class, "relays");
+  relay_costs_.resize(relay_classes_.size());
+  return number;
 }
 
 template <class Stamp>
 std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Program& program,
                                           Role role) {
   assert(worker_class < worker_classes_.size());
-  // Few programs run together, and the last ones are asked for most.
-  const auto known = std::find(programs_.rbegin(), programs_.rend(), &program);
-  const std::ptrdiff_t index = programs_.rend() - known - 1;
-  if (index < 0) programs_.push_back(&program);
   Worker worker;
   worker.kind = static_cast<std::uint16_t>(worker_class);
   worker.readies = worker_classes_[worker_class].readies;
   workers_.push_back(worker);
   Course course;
   course.role = role;
-  course.program = static_cast<std::uint16_t>(index < 0 ? std::ssize(programs_) - 1 : index);
-  assert(programs_[course.program] == &program);
+  course.program = number_of(programs_, &program, "programs");
   courses_.push_back(course);
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }
@@ -94,10 +107,7 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
     kind.line_rate = receiver.wire.rate_on_wire(receiver.copy_rate);
     kind.first_lines = receiver.wire.on_wire(receiver.first_pass);
   }
-  const auto known = std::find(connection_kinds_.begin(), connection_kinds_.end(), kind);
-  connection.kind = static_cast<std::uint8_t>(known - connection_kinds_.begin());
-  if (known == connection_kinds_.end()) connection_kinds_.push_back(kind);
-  assert(connection_kinds_.size() <= 256);
+  connection.kind = number_of(connection_kinds_, kind, "connections");
   connections_.push_back(connection);
 }
 

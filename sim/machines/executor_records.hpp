@@ -92,11 +92,11 @@ struct ExecutorRecords {
     std::uint32_t far = 0;
     std::uint32_t first_leg = kNobody;  ///< of its path; kNobody: it has none
     std::uint32_t path = 0;  ///< index in hops_: the number of links, then the links; see kPathHead
+    std::uint16_t kind = 0;
     std::uint8_t slots = 0, next_fill = 0, next_drain = 0;
     std::uint8_t in_flight = 0;  ///< slots that the sender may not fill
     std::uint8_t full = 0;       ///< of these, slots that the receiver may drain
-    std::uint8_t kind = 0;
-    bool sized : 1 = false;  ///< slots remember their payload: a relay reads it
+    bool sized : 1 = false;      ///< slots remember their payload: a relay reads it
     bool from_relay : 1 = false;
     bool wide : 1 = false;    ///< its path has steps of several links, or links with pieces
     bool shares : 1 = false;  ///< its links
@@ -112,8 +112,8 @@ struct ExecutorRecords {
     std::uint32_t drained = 0;  ///< and all receivers have taken
     /// Index in crossbar_waiting_: a place for each sender, and behind them for each receiver.
     std::uint32_t waiting = 0;
-    std::uint8_t kind = 0, slots = 0;
-    std::uint8_t senders = 0, receivers = 0;
+    std::uint16_t kind = 0;
+    std::uint8_t slots = 0, senders = 0, receivers = 0;
     std::uint8_t senders_waiting = 0, receivers_waiting = 0;
     std::array<std::uint8_t, kCrossbarSlots> fills{}, drains{};  ///< of each slot, so far
     std::array<Stamp, kCrossbarSlots> full{}, free{};

@@ -32,7 +32,7 @@ enum class Spread : std::uint8_t {
   spray,     ///< per packet, by lot
 };
 
-/// RED marking by the length of an egress queue of one lane. max = 0: no marks.
+/// RED marking by the length of an egress queue of one lane. to = 0: no marks.
 struct MarkingSpec {
   Bytes from, to;  ///< marks begin; at `to` the probability is `most`, above it 1
   double most = 0.2;

@@ -121,28 +121,8 @@ bool CustomProgram::next(Role role, Cursor& cursor, Primitive& primitive) const 
                            element_bytes_};
     }
   }
-  if (++cursor.minor == ops.size()) {
-    cursor.minor = 0;
-    ++cursor.major;
-  }
+  advance(cursor, static_cast<std::uint32_t>(ops.size()));
   return true;
-}
-
-std::uint64_t CustomProgram::number(Role role, Cursor cursor) const {
-  return std::uint64_t{cursor.major} * ops_[role.position].size() + cursor.minor;
-}
-
-Cursor CustomProgram::cursor_at(Role role, std::uint64_t number) const {
-  const std::uint64_t ops = std::max<std::size_t>(ops_[role.position].size(), 1);
-  return {static_cast<std::uint32_t>(number / ops), static_cast<std::uint32_t>(number % ops)};
-}
-
-/// Whole loops of equal chunks.
-std::uint64_t CustomProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
-  const std::uint64_t ops = ops_[role.position].size();
-  if (ops == 0 || stride % ops != 0) return 0;
-  const std::uint64_t end = std::uint64_t{loops_ - 1} * ops;
-  return end > first + stride ? end - first - stride : 0;
 }
 
 PrimitiveLabel CustomProgram::label(Role role, Cursor cursor) const {

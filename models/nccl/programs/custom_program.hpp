@@ -14,7 +14,7 @@
 
 namespace fabricast {
 
-class CustomProgram final : public Program {
+class CustomProgram final : public LoopProgram {
  public:
   /// A block tells another of its rank that it has come so far.
   struct Signal {
@@ -33,12 +33,14 @@ class CustomProgram final : public Program {
   std::uint64_t slices(std::uint32_t block) const;
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
-  std::uint64_t number(Role role, Cursor cursor) const override;
-  Cursor cursor_at(Role role, std::uint64_t number) const override;
-  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
 
  private:
+  std::uint32_t steps(Role role) const override {
+    return static_cast<std::uint32_t>(ops_[role.position].size());
+  }
+  std::uint32_t loops(Role) const override { return loops_; }
+
   struct Op {
     std::uint32_t in = 0, out = 0;
     std::uint32_t chunks = 0;  ///< 0: waits or signals

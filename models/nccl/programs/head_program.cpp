@@ -99,17 +99,9 @@ bool HeadProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   return true;
 }
 
-std::uint64_t HeadProgram::number(Role, Cursor cursor) const { return cursor.major; }
-
-Cursor HeadProgram::cursor_at(Role, std::uint64_t number) const {
-  return {static_cast<std::uint32_t>(number), 0};
-}
-
-/// Loops but the last are full; what of them is a node's share changes from loop to loop.
+/// What of a loop is a node's share changes from loop to loop.
 std::uint64_t HeadProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
-  if (share_ == HeadShare::of_node) return 0;
-  const std::uint64_t end = chunks_.loops(role.lane) - 1;
-  return end > first + stride ? end - first - stride : 0;
+  return share_ == HeadShare::of_node ? 0 : LoopProgram::repeats(role, first, stride);
 }
 
 std::string_view HeadProgram::part(Role) const {
@@ -122,12 +114,12 @@ PrimitiveLabel HeadProgram::label(Role role, Cursor cursor) const {
   return {part(role), cursor.major, 0};
 }
 
-std::uint32_t HeadTurnsProgram::others(Role role) const {
+std::uint32_t HeadTurnsProgram::steps(Role role) const {
   return chunks_.heads() - (own_of(role) < 0 ? 0 : 1);
 }
 
 bool HeadTurnsProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
-  if (cursor.major == chunks_.loops(role.lane) || others(role) == 0) return false;
+  if (cursor.major == chunks_.loops(role.lane) || steps(role) == 0) return false;
   const auto heads = static_cast<int>(chunks_.heads());
   const int own = own_of(role), first = first_of(role), i = static_cast<int>(cursor.minor);
   const int own_turn = own < 0 ? heads : (own - first + heads) % heads;
@@ -138,28 +130,8 @@ bool HeadTurnsProgram::next(Role role, Cursor& cursor, Primitive& primitive) con
   primitive.slices = 1;
   primitive.chunk = primitive.slice =
       chunks_.one(role.lane, cursor.major, static_cast<std::uint32_t>(head));
-  if (++cursor.minor == others(role)) {
-    cursor.minor = 0;
-    ++cursor.major;
-  }
+  advance(cursor, steps(role));
   return true;
-}
-
-std::uint64_t HeadTurnsProgram::number(Role role, Cursor cursor) const {
-  return std::uint64_t{cursor.major} * others(role) + cursor.minor;
-}
-
-Cursor HeadTurnsProgram::cursor_at(Role role, std::uint64_t number) const {
-  return {static_cast<std::uint32_t>(number / others(role)),
-          static_cast<std::uint32_t>(number % others(role))};
-}
-
-/// Whole loops, all but the last.
-std::uint64_t HeadTurnsProgram::repeats(Role role, std::uint64_t first,
-                                        std::uint64_t stride) const {
-  if (stride % others(role) != 0) return 0;
-  const std::uint64_t end = std::uint64_t{chunks_.loops(role.lane) - 1} * others(role);
-  return end > first + stride ? end - first - stride : 0;
 }
 
 std::string_view HeadTurnsProgram::part(Role) const {
@@ -171,7 +143,7 @@ PrimitiveLabel HeadTurnsProgram::label(Role role, Cursor cursor) const {
 }
 
 std::uint64_t HeadTurnsProgram::slices(Role role) const {
-  return std::uint64_t{chunks_.loops(role.lane)} * others(role);
+  return std::uint64_t{chunks_.loops(role.lane)} * steps(role);
 }
 
 }  // namespace fabricast

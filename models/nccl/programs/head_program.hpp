@@ -55,7 +55,7 @@ enum class HeadShare : std::uint8_t {
 
 /// Role: lane = index of the part in the partition, position = number of the head; of the node for
 /// HeadShare::of_node.
-class HeadProgram final : public Program {
+class HeadProgram final : public LoopProgram {
  public:
   struct Config {
     Collective collective{};
@@ -70,8 +70,6 @@ class HeadProgram final : public Program {
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
   bool takes_all() const override { return true; }
-  std::uint64_t number(Role role, Cursor cursor) const override;
-  Cursor cursor_at(Role role, std::uint64_t number) const override;
   std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
   std::string_view part(Role role) const override;
@@ -80,6 +78,8 @@ class HeadProgram final : public Program {
   std::uint64_t slices(std::uint32_t lane) const { return chunks_.loops(lane); }
 
  private:
+  std::uint32_t steps(Role) const override { return 1; }
+  std::uint32_t loops(Role role) const override { return chunks_.loops(role.lane); }
   Bytes payload(Role role, std::uint32_t loop) const;
 
   HeadChunks chunks_;
@@ -90,7 +90,7 @@ class HeadProgram final : public Program {
 /// CollNetDirect's scatter and gather: in each loop one chunk to or from every other head, in turn.
 /// Connection i is that of the i-th other head. NCCL waits for all of them before the first and
 /// posts after the last; here each goes as soon as it can.
-class HeadTurnsProgram final : public Program {
+class HeadTurnsProgram final : public LoopProgram {
  public:
   enum class Direction : std::uint8_t { sends, receives };
 
@@ -104,9 +104,6 @@ class HeadTurnsProgram final : public Program {
   }
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
-  std::uint64_t number(Role role, Cursor cursor) const override;
-  Cursor cursor_at(Role role, std::uint64_t number) const override;
-  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
   std::string_view part(Role role) const override;
 
@@ -115,7 +112,9 @@ class HeadTurnsProgram final : public Program {
  private:
   static int own_of(Role role) { return static_cast<int>(role.position & 0xffff) - 1; }
   static int first_of(Role role) { return static_cast<int>(role.position >> 16); }
-  std::uint32_t others(Role role) const;
+  /// One for each other head.
+  std::uint32_t steps(Role role) const override;
+  std::uint32_t loops(Role role) const override { return chunks_.loops(role.lane); }
 
   HeadChunks chunks_;
   Direction direction_;

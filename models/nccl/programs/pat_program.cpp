@@ -29,28 +29,8 @@ bool PatProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   primitive.out = row.out;
   primitive.slices = 1;
   primitive.chunk = primitive.slice = {row.parts * elements * element_bytes_};
-  if (++cursor.minor == lane.rows.size()) {
-    cursor.minor = 0;
-    ++cursor.major;
-  }
+  advance(cursor, static_cast<std::uint32_t>(lane.rows.size()));
   return true;
-}
-
-std::uint64_t PatProgram::number(Role role, Cursor cursor) const {
-  return std::uint64_t{cursor.major} * lanes_[role.lane].rows.size() + cursor.minor;
-}
-
-Cursor PatProgram::cursor_at(Role role, std::uint64_t number) const {
-  const std::uint64_t rows = lanes_[role.lane].rows.size();
-  return {static_cast<std::uint32_t>(number / rows), static_cast<std::uint32_t>(number % rows)};
-}
-
-/// Whole rounds, all but the last.
-std::uint64_t PatProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
-  const Lane& lane = lanes_[role.lane];
-  if (stride % lane.rows.size() != 0) return 0;
-  const std::uint64_t end = std::uint64_t{lane.rounds - 1} * lane.rows.size();
-  return end > first + stride ? end - first - stride : 0;
 }
 
 std::uint64_t PatProgram::slices(std::uint32_t lane) const {

@@ -12,15 +12,12 @@
 
 namespace fabricast {
 
-class PatProgram final : public Program {
+class PatProgram final : public LoopProgram {
  public:
   /// REQUIRES: all_gather or reduce_scatter; every part has elements; two ranks or more.
   PatProgram(Collective collective, const Partition& partition, int ranks, NcclVersion version);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
-  std::uint64_t number(Role role, Cursor cursor) const override;
-  Cursor cursor_at(Role role, std::uint64_t number) const override;
-  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
 
   /// Slices that each worker of a lane handles: one per row.
   std::uint64_t slices(std::uint32_t lane) const;
@@ -28,6 +25,11 @@ class PatProgram final : public Program {
   std::uint64_t messages(std::uint32_t lane, int dimension) const;
 
  private:
+  std::uint32_t steps(Role role) const override {
+    return static_cast<std::uint32_t>(lanes_[role.lane].rows.size());
+  }
+  std::uint32_t loops(Role role) const override { return lanes_[role.lane].rounds; }
+
   struct Lane {
     std::int64_t count = 0, chunk = 0;  ///< elements
     std::uint32_t rounds = 0;

@@ -95,17 +95,8 @@ bool RingProgram::next_uneven(const Lane& lane, std::uint32_t position, Cursor& 
   primitive.out = sends(op.kind) ? 1 : 0;
   primitive.chunk = {elements * element_bytes_};
   primitive.slice = elements == lane.chunk ? lane.full.slice : slice_size(elements);
-  if (++cursor.minor == ops_per_loop_) cursor = {cursor.major + 1, 0};
+  advance(cursor, ops_per_loop_);
   return true;
-}
-
-std::uint64_t RingProgram::number(Role, Cursor cursor) const {
-  return std::uint64_t{cursor.major} * ops_per_loop_ + cursor.minor;
-}
-
-Cursor RingProgram::cursor_at(Role, std::uint64_t number) const {
-  return {static_cast<std::uint32_t>(number / ops_per_loop_),
-          static_cast<std::uint32_t>(number % ops_per_loop_)};
 }
 
 /// In the last loop of an all_reduce: so many chunks right below this one are as large as it is.
@@ -133,7 +124,7 @@ std::uint64_t RingProgram::repeats(Role role, std::uint64_t first, std::uint64_t
       end = std::min(end, first + alike_below(lane, chunk) + 1);
     }
   }
-  return end > first + stride ? end - first - stride : 0;
+  return left(end, first, stride);
 }
 
 PrimitiveLabel RingProgram::label(Role role, Cursor cursor) const {

@@ -11,7 +11,7 @@
 
 namespace fabricast {
 
-class RingProgram final : public Program {
+class RingProgram final : public LoopProgram {
  public:
   struct Config {
     Collective collective{};
@@ -29,8 +29,6 @@ class RingProgram final : public Program {
               const std::vector<std::uint32_t>& root_index);
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
-  std::uint64_t number(Role role, Cursor cursor) const override;
-  Cursor cursor_at(Role role, std::uint64_t number) const override;
   std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
 
@@ -38,6 +36,9 @@ class RingProgram final : public Program {
   std::uint64_t slices(std::uint32_t lane) const;
 
  private:
+  std::uint32_t steps(Role) const override { return ops_per_loop_; }
+  std::uint32_t loops(Role role) const override { return lanes_[role.lane].loops; }
+
   /// A chunk of a loop whose chunks are equal, and its slices.
   struct Full {
     Bytes chunk, slice;

@@ -12,7 +12,7 @@ TreePart part_of(Role role) { return static_cast<TreePart>(role.position >> 16);
 
 bool TreeProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   const ChannelPart& part = partition_.parts[role.lane];
-  const std::int64_t done = cursor.minor * part.chunk_elements;
+  const std::int64_t done = cursor.major * part.chunk_elements;
   if (done >= part.count_elements) return false;
   const std::int64_t elements = std::min(part.chunk_elements, part.count_elements - done);
   primitive.in = (1u << (role.position & 0xff)) - 1;
@@ -20,14 +20,8 @@ bool TreeProgram::next(Role role, Cursor& cursor, Primitive& primitive) const {
   primitive.slices = 1;
   primitive.chunk = {elements * partition_.element_bytes};
   primitive.slice = primitive.chunk;
-  ++cursor.minor;
+  ++cursor.major;
   return true;
-}
-
-/// All chunks but the last.
-std::uint64_t TreeProgram::repeats(Role role, std::uint64_t first, std::uint64_t stride) const {
-  const std::uint64_t end = slices(role.lane) - 1;
-  return end > first + stride ? end - first - stride : 0;
 }
 
 /// NCCL's names (runTreeSplit), as the Ring's: without "direct".
@@ -44,7 +38,7 @@ PrimitiveLabel TreeProgram::label(Role role, Cursor cursor) const {
       name = outputs ? "recvCopySend" : "recv";
       break;
   }
-  return {name, cursor.minor, 0};
+  return {name, cursor.major, 0};
 }
 
 std::string_view TreeProgram::part(Role role) const {

@@ -17,7 +17,7 @@ namespace fabricast {
 /// Which of a rank's workers.
 enum class TreePart : std::uint8_t { root, up, down };
 
-class TreeProgram final : public Program {
+class TreeProgram final : public LoopProgram {
  public:
   /// REQUIRES: every part has elements.
   explicit TreeProgram(const Partition& partition) : partition_(partition) {}
@@ -28,11 +28,6 @@ class TreeProgram final : public Program {
   }
 
   bool next(Role role, Cursor& cursor, Primitive& primitive) const override;
-  std::uint64_t number(Role, Cursor cursor) const override { return cursor.minor; }
-  Cursor cursor_at(Role, std::uint64_t number) const override {
-    return {0, static_cast<std::uint32_t>(number)};
-  }
-  std::uint64_t repeats(Role role, std::uint64_t first, std::uint64_t stride) const override;
   PrimitiveLabel label(Role role, Cursor cursor) const override;
   std::string_view part(Role role) const override;
 
@@ -40,6 +35,11 @@ class TreeProgram final : public Program {
   std::uint64_t slices(std::uint32_t lane) const;
 
  private:
+  std::uint32_t steps(Role) const override { return 1; }
+  std::uint32_t loops(Role role) const override {
+    return static_cast<std::uint32_t>(slices(role.lane));
+  }
+
   Partition partition_;
 };
 

@@ -59,6 +59,29 @@ void build_ring(Executor<Stamp>& executor, const RingOfOnes& program, const Hop&
 
 }  // namespace
 
+TEST_CASE("equal classes are one; each of more than 256 kinds of connection keeps its latencies") {
+  Executor<PlainStamp> executor;
+  const std::uint32_t kind = executor.add_worker_class({{}, {}});
+  CHECK(executor.add_worker_class({{1}, {}}) == kind + 1);
+  CHECK(executor.add_worker_class({{}, {}}) == kind);
+  CHECK(executor.add_relay_class({{nanoseconds(1)}, {}}) == 0);
+  CHECK(executor.add_relay_class({{nanoseconds(2)}, {}}) == 1);
+  CHECK(executor.add_relay_class({{nanoseconds(1)}, {}}) == 0);
+
+  // Chains of two without links: what is sent at 0 is seen after the sync of its connection.
+  Chain program;
+  program.length = 2;
+  program.count = 1;
+  program.chunk = {64};
+  constexpr std::uint32_t chains = 600;
+  for (std::uint32_t i = 0; i < 2 * chains; ++i) executor.add_worker(kind, program, {0, i % 2});
+  for (std::uint32_t i = 0; i < chains; ++i)
+    executor.connect({2 * i, 2 * i + 1, 1, {}, {}, nanoseconds(i + 1), {}, {}});
+  executor.run();
+  for (std::uint32_t i = 0; i < chains; ++i)
+    CHECK(executor.finished(2 * i + 1).ps == nanoseconds(i + 1).ps);
+}
+
 TEST_CASE("uncongested ring: 2(n-1)(latency + chunk/bandwidth), exactly") {
   // Overhead 0 and infinite copy rate: each of 2(n-1) steps waits for one chunk to arrive. The last
   // primitive only receives and takes no time. 1 MiB at 100 GB/s = 10,485,760 ps; latency 700 ns.
