@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "models/nccl/environment/settings.hpp"
 #include "models/nccl/run/job_size.hpp"
-#include "models/nccl/run/simulation.hpp"
+#include "models/nccl/run/side_by_side.hpp"
 #include "models/studies/bench/network.hpp"
 #include "models/studies/placement/placed_job.hpp"
 #include "models/studies/placement/placement_parts.hpp"
@@ -21,7 +20,6 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kCallsMost = 16;
 constexpr std::uint64_t kPairSlicesMost = 3'000'000;  ///< of both jobs: larger calls are halved
 constexpr Bytes kSmallest{4 << 20};
 constexpr std::size_t kTrunksNamed = 6;
@@ -96,8 +94,6 @@ struct Side {
   Exchange exchange;
   std::vector<CollectiveRun> runs;
   NetworkPlan plan;  ///< its priority, on the flow rung
-  double alone_us = 0;
-  int calls = 1;
 };
 
 class Pair {
@@ -128,8 +124,8 @@ class Pair {
       return PlacedJob(plan_, cluster, wanted, seating.jobs[number], seating.trays,
                        plan_.nodes().gpus_per_host());
     };
-    Side a{&out_.self, job(communicator_, 0), exchange(my_step), {}, {}, 0, 1};
-    Side b{&out_.other, job(theirs_config, 1), exchange(their_step, other), {}, {}, 0, 1};
+    Side a{&out_.self, job(communicator_, 0), exchange(my_step), {}, {}};
+    Side b{&out_.other, job(theirs_config, 1), exchange(their_step, other), {}, {}};
     a.told->name = "this";
     b.told->name = other.title.empty() ? "neighbour" : other.title;
     a.told->hosts = static_cast<int>(self.size());
@@ -199,15 +195,8 @@ class Pair {
     side.told->call = fmt::format("{} {}", to_text(side.exchange.size), side.exchange.what);
   }
 
-  static std::vector<Stream> streams(const Side& side) {
-    std::vector<Stream> out;
-    for (const CollectiveRun& run : side.runs)
-      out.push_back({std::vector<CollectiveRun>(static_cast<std::size_t>(side.calls), run), {}});
-    return out;
-  }
-
   std::uint64_t size(const Cluster& cluster, const Side& side) const {
-    const std::vector<Stream> all = streams(side);
+    const std::vector<Stream> all = streams_of(side.runs, 1);
     return job_size(cluster, parts_.software, all, plan_job(cluster, all)).slices;
   }
 
@@ -226,40 +215,18 @@ class Pair {
     return microseconds_of(std::ranges::max_element(of, {}, &StreamResult::time)->time);
   }
 
-  double alone(const Cluster& cluster, const Side& side) const {
-    return slowest(simulate(cluster, parts_.software, streams(side)).streams);
+  void together(const Cluster& cluster, const Side& a, const Side& b) {
+    const TwoJobs jobs = side_by_side(cluster, parts_.software, a.runs, b.runs);
+    a.told->alone_us = microseconds_of(jobs.first.call);
+    b.told->alone_us = microseconds_of(jobs.second.call);
+    out_.self.slowdown = jobs.first.slowdown;
+    out_.other.slowdown = jobs.second.slowdown;
+    name_trunks(cluster, jobs);
   }
 
-  /// Both on one clock, with so many calls one after another that they last about as long.
-  void together(const Cluster& cluster, Side& a, Side& b) {
-    for (Side* const side : {&a, &b}) side->told->alone_us = side->alone_us = alone(cluster, *side);
-    const auto calls_of = [](double shorter, double longer) {
-      return std::clamp(static_cast<int>(std::lround(longer / shorter)), 1, kCallsMost);
-    };
-    a.calls = calls_of(a.alone_us, b.alone_us);
-    b.calls = calls_of(b.alone_us, a.alone_us);
-    for (Side* const side : {&a, &b})
-      if (side->calls > 1) side->alone_us = alone(cluster, *side);
-    std::vector<Stream> all = streams(a);
-    const std::size_t of_a = all.size();
-    for (Stream& one : streams(b)) all.push_back(std::move(one));
-    const StreamsResult both = simulate(cluster, parts_.software, all);
-    const std::span<const StreamResult> ends(both.streams);
-    const double a_both = slowest(ends.first(of_a)), b_both = slowest(ends.subspan(of_a));
-    // Until the first of them ends both run; the other one goes on alone.
-    const double until = std::min(a_both, b_both);
-    const auto slowdown = [&](double alone_time, double time) {
-      const double done = alone_time - (time - until);
-      return done > 0 ? std::max(1.0, until / done) : 1.0;
-    };
-    out_.self.slowdown = slowdown(a.alone_us, a_both);
-    out_.other.slowdown = slowdown(b.alone_us, b_both);
-    name_trunks(cluster, a, both);
-  }
-
-  void name_trunks(const Cluster& cluster, const Side& a, const StreamsResult& both) {
-    const StreamsResult mine = simulate(cluster, parts_.software, streams(a));
-    for (const LinkLoad& load : both.links) {  // busiest first
+  void name_trunks(const Cluster& cluster, const TwoJobs& jobs) {
+    const StreamsResult& mine = jobs.first.alone;
+    for (const LinkLoad& load : jobs.both.links) {  // busiest first
       if (!cluster.is_trunk(load.link) || out_.trunks.size() == kTrunksNamed) continue;
       const auto own = std::ranges::find(mine.links, load.link, &LinkLoad::link);
       if (own == mine.links.end() || own->carried.count >= load.carried.count) continue;
@@ -275,7 +242,7 @@ class Pair {
     const auto run = [&](const Side& side, const NetworkPlan& plan) {
       SimulationOptions options;
       options.network = plan;
-      return simulate(cluster, parts_.software, streams(side), options);
+      return simulate(cluster, parts_.software, streams_of(side.runs, 1), options);
     };
     const StreamsResult alone_a = run(a, a.plan), alone_b = run(b, b.plan);
     const auto beside = [&](Side& side, const StreamsResult& own, const StreamsResult& other,

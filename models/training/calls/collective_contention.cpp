@@ -1,11 +1,10 @@
 // Two collectives of a step that run at the same time: how much each is slowed, from a simulation
-// of both on one clock (simulate_together) on as few nodes as show it.
+// of both on one clock (side_by_side) on as few nodes as show it.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "models/nccl/run/shared_links.hpp"
-#include "models/nccl/run/simulation.hpp"
+#include "models/nccl/run/side_by_side.hpp"
 #include "models/training/calls/collective_times.hpp"
 
 namespace fabricast {
@@ -15,7 +14,6 @@ namespace {
 // What is slowed is the rate, so that sizes beyond these change little.
 constexpr int kSceneSmallest = 14, kSceneLargest = 24;  // exponents of two
 constexpr std::size_t kGpusMost = 8;                    // of a group in a node: more do as these
-constexpr int kCallsMost = 16;
 
 /// Of both only what shares links, directly or through others, with the first of `a`.
 void keep_crowd(const Cluster& cluster, const SoftwareCosts& software,
@@ -83,43 +81,8 @@ CollectiveTimes::Slowdown CollectiveTimes::together(const SceneExchange& first,
   std::vector<CollectiveRun> a = runs_of(first, cluster), b = runs_of(second, cluster);
   keep_crowd(cluster, software_, a, b);
   if (b.empty()) return {};
-  std::vector<Stream> streams;
-  const auto add = [&](const std::vector<CollectiveRun>& runs, int calls) {
-    for (const CollectiveRun& run : runs)
-      streams.push_back({std::vector<CollectiveRun>(static_cast<std::size_t>(calls), run), {}});
-  };
-  /// The slowest of streams from..to of what was simulated, in seconds.
-  const auto time_of = [](const StreamsResult& result, std::size_t from, std::size_t to) {
-    std::int64_t out = 0;
-    for (std::size_t i = from; i < to; ++i) out = std::max(out, result.streams[i].time.ps);
-    return static_cast<double>(out);
-  };
-  const auto alone = [&](const std::vector<CollectiveRun>& runs, int calls) {
-    streams.clear();
-    add(runs, calls);
-    return time_of(simulate(cluster, software_, streams), 0, streams.size());
-  };
-  double a_alone = alone(a, 1), b_alone = alone(b, 1);
-  // About as long.
-  const auto calls_of = [](double shorter, double longer) {
-    return std::clamp(static_cast<int>(std::lround(longer / shorter)), 1, kCallsMost);
-  };
-  const int a_calls = calls_of(a_alone, b_alone), b_calls = calls_of(b_alone, a_alone);
-  if (a_calls > 1) a_alone = alone(a, a_calls);
-  if (b_calls > 1) b_alone = alone(b, b_calls);
-  streams.clear();
-  add(a, a_calls);
-  add(b, b_calls);
-  const StreamsResult both = simulate(cluster, software_, streams);
-  const double a_both = time_of(both, 0, a.size()),
-               b_both = time_of(both, a.size(), streams.size());
-  // Until the first of them ends both run; the other one then goes on alone.
-  const double until = std::min(a_both, b_both);
-  const auto slowdown = [&](double alone_time, double time) {
-    const double done = alone_time - (time - until);
-    return done > 0 ? std::max(1.0, until / done) : 1.0;
-  };
-  return {slowdown(a_alone, a_both), slowdown(b_alone, b_both)};
+  const TwoJobs both = side_by_side(cluster, software_, a, b);
+  return {both.first.slowdown, both.second.slowdown};
 }
 
 }  // namespace fabricast
