@@ -39,28 +39,43 @@ class Column {
     for (int power = kSmallest; power <= kLargest; ++power) add(Bytes{std::int64_t{1} << power});
   }
 
-  /// All calls whose times are needed: NCCL's own, and what could take its place.
-  void list(std::vector<CallTimes::Asked>& out) {
-    for (const Row& row : rows_) {
-      for (const Candidate& one : row.own.candidates) {
+  /// The calls whose times are needed first: NCCL's own, and of what could take its place the
+  /// smallest one.
+  void list_first(std::vector<CallTimes::Asked>& out) {
+    for (Row& row : rows_) {
+      for (std::size_t i = 0; i < row.recipes.size(); ++i) {
+        const Candidate& one = row.own.candidates[i];
         if (!is_asked(row, one)) continue;
-        number(one, row.count);
-        out.push_back({{row.pick.nodes, row.pick.size},
-                       [this, one](const CallAt& at) { return number_at(one, at); }});
+        const auto is_first = smallest_.try_emplace(pair_of(one), out.size()).second;
+        if (is_first || is_own(one, row.pick)) ask(row, i, out);
       }
     }
   }
 
-  /// By the times of the same calls in the same order, of which `next` is the first. Where NCCL's
-  /// own call is too large to have one, it stays.
-  std::vector<TunerPick> picks(const std::vector<TimeRecipe>& recipes, std::size_t& next) const {
+  /// Then, by the times of these, what could be faster than NCCL's own: a larger message takes no
+  /// less than the smallest one did.
+  void list_rest(const std::vector<TimeRecipe>& first, std::vector<CallTimes::Asked>& out) {
+    for (Row& row : rows_) {
+      const std::optional<double> own_us = own_time(row, first);
+      for (std::size_t i = 0; own_us && i < row.recipes.size(); ++i) {
+        const Candidate& one = row.own.candidates[i];
+        if (row.recipes[i] || !is_asked(row, one)) continue;
+        const TimeRecipe& least = first[smallest_.at(pair_of(one))];
+        if (!least.exists() ||
+            times_.time_us(least) * doubt_of(one.algorithm, row.pick.nodes) < *own_us)
+          ask(row, i, out);
+      }
+    }
+  }
+
+  /// By the times of both. Where NCCL's own call is too large to have one, it stays.
+  std::vector<TunerPick> picks(const std::vector<TimeRecipe>& recipes) const {
     std::vector<TunerPick> out;
     for (const Row& row : rows_) {
-      std::vector<std::pair<const Candidate*, double>> timed;
-      for (const Candidate& one : row.own.candidates) {
-        if (!is_asked(row, one)) continue;
-        const TimeRecipe& recipe = recipes[next++];
-        if (recipe.exists()) timed.emplace_back(&one, times_.time_us(recipe));
+      Timed timed;
+      for (std::size_t i = 0; i < row.recipes.size(); ++i) {
+        if (!row.recipes[i] || !recipes[*row.recipes[i]].exists()) continue;
+        timed.emplace_back(&row.own.candidates[i], times_.time_us(recipes[*row.recipes[i]]));
       }
       out.push_back(pick(row, timed));
     }
@@ -68,11 +83,31 @@ class Column {
   }
 
  private:
+  using Pair = std::pair<Algorithm, Protocol>;
+
   struct Row {
     TunerPick pick;  ///< NCCL's own
     TunerDecision own;
     std::int64_t count = 0;
+    std::vector<std::optional<std::size_t>> recipes;  ///< by candidate: the number of what is asked
   };
+
+  static Pair pair_of(const Candidate& one) { return {one.algorithm, one.protocol}; }
+
+  void ask(Row& row, std::size_t candidate, std::vector<CallTimes::Asked>& out) {
+    const Candidate& one = row.own.candidates[candidate];
+    number(one, row.count);
+    row.recipes[candidate] = out.size();
+    out.push_back({{row.pick.nodes, row.pick.size},
+                   [this, one](const CallAt& at) { return number_at(one, at); }});
+  }
+
+  std::optional<double> own_time(const Row& row, const std::vector<TimeRecipe>& recipes) const {
+    for (std::size_t i = 0; i < row.recipes.size(); ++i)
+      if (is_own(row.own.candidates[i], row.pick) && recipes[*row.recipes[i]].exists())
+        return times_.time_us(recipes[*row.recipes[i]]);
+    return std::nullopt;
+  }
   using Timed = std::vector<std::pair<const Candidate*, double>>;
 
   /// Nothing where the size rounds down to no element.
@@ -90,6 +125,7 @@ class Column {
     pick.algorithm = pick.own_algorithm = *row.own.algorithm;
     pick.protocol = pick.own_protocol = row.own.protocol;
     pick.channels = row.own.channels;
+    row.recipes.resize(row.own.candidates.size());
     rows_.push_back(std::move(row));
   }
 
@@ -156,6 +192,7 @@ class Column {
   Collective collective_;
   CallTimes& times_;
   std::vector<Row> rows_;
+  std::map<Pair, std::size_t> smallest_;  ///< the number of what is asked of the smallest call
   std::map<std::tuple<Algorithm, Protocol, std::int64_t>, std::size_t> numbers_;
 };
 
@@ -216,17 +253,25 @@ TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
       if (is_tuned(collective))
         columns.emplace_back(ground.site, ground.communicator, collective, times);
   }
+  const auto budget = config.budget ? std::optional(events_within(*config.budget)) : std::nullopt;
   std::vector<CallTimes::Asked> asked;
-  for (Column& column : columns) column.list(asked);
-  times.look_at_all();
-  const std::vector<TimeRecipe> recipes = times.recipes(
-      asked, config.budget ? std::optional(events_within(*config.budget)) : std::nullopt);
-  std::vector<const TimeRecipe*> all;
-  for (const TimeRecipe& one : recipes) all.push_back(&one);
-  times.simulate(all);
-  std::size_t next = 0;
+  std::vector<TimeRecipe> recipes;
+  // Those that were asked for since, and appends how.
+  const auto simulate = [&] {
+    times.look_at_all();
+    const std::vector<TimeRecipe> made =
+        times.recipes(std::span(asked).subspan(recipes.size()), budget);
+    std::vector<const TimeRecipe*> all;
+    for (const TimeRecipe& one : made) all.push_back(&one);
+    times.simulate(all);
+    recipes.insert(recipes.end(), made.begin(), made.end());
+  };
+  for (Column& column : columns) column.list_first(asked);
+  simulate();
+  for (Column& column : columns) column.list_rest(recipes, asked);
+  simulate();
   for (const Column& column : columns) {
-    const std::vector<TunerPick> picks = column.picks(recipes, next);
+    const std::vector<TunerPick> picks = column.picks(recipes);
     add_rules(picks, out.rules);
     out.picks.insert(out.picks.end(), picks.begin(), picks.end());
   }

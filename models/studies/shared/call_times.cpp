@@ -47,17 +47,18 @@ TimeRecipe CallTimes::recipe(const CallAt& at, const NumberAt& number_at, std::u
   return out;
 }
 
-std::vector<TimeRecipe> CallTimes::recipes(const std::vector<Asked>& asked,
+std::vector<TimeRecipe> CallTimes::recipes(std::span<const Asked> asked,
                                            std::optional<std::uint64_t> budget) {
   std::vector<TimeRecipe> whole, out;
   std::vector<const TimeRecipe*> all;
+  slices_max_ = slices_allowed_;
   for (const Asked& one : asked) whole.push_back(recipe(one.at, one.number_at));
   for (out = whole;;) {
     all.clear();
     for (const TimeRecipe& one : out) all.push_back(&one);
     std::vector<std::size_t> calls = needed(all);
     take_twins(calls);
-    if (!budget || slices_max_ <= kSlicesLeast || slices_of(calls) <= *budget) return out;
+    if (!budget || slices_max_ <= kSlicesLeast || slices_ + slices_of(calls) <= *budget) return out;
     slices_max_ = std::max(slices_max_ / 2, kSlicesLeast);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       out[i] = recipe(asked[i].at, asked[i].number_at);
@@ -66,10 +67,11 @@ std::vector<TimeRecipe> CallTimes::recipes(const std::vector<Asked>& asked,
   }
 }
 
-std::vector<std::size_t> CallTimes::needed(const std::vector<const TimeRecipe*>& recipes) {
+std::vector<std::size_t> CallTimes::needed(const std::vector<const TimeRecipe*>& recipes) const {
   std::vector<std::size_t> out;
   for (const TimeRecipe* recipe : recipes)
-    for (const auto& [call, weight] : recipe->shares) out.push_back(call);
+    for (const auto& [call, weight] : recipe->shares)
+      if (!calls_[call].is_simulated) out.push_back(call);
   std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -96,10 +98,14 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
         microseconds_of(time_in_a_row(*call.cluster, *call.software, call.run, call.symmetry));
     call.run = {};
     call.symmetry = {};
+    call.is_simulated = true;
   });
-  for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i].time_us = calls_[twins[i]].time_us;
-  simulated_ = order.size();
-  slices_ = slices_of(order);
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    calls_[i].time_us = calls_[twins[i]].time_us;
+    calls_[i].is_simulated = calls_[twins[i]].is_simulated;
+  }
+  simulated_ += order.size();
+  slices_ += slices_of(order);
 }
 
 std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,10 @@ class CallTimes {
  public:
   /// No more than `slices_max` slices are simulated of a call. `software` outlives it.
   CallTimes(const SoftwareCosts& software, std::uint64_t slices_max, const ForEach& for_each)
-      : software_(software), slices_max_(slices_max), for_each_(for_each) {}
+      : software_(software),
+        slices_allowed_(slices_max),
+        slices_max_(slices_max),
+        for_each_(for_each) {}
 
   /// A message counts as the slices that take as long (events_of_exchange()), so that sends and
   /// receives on many ranks are extrapolated earlier. Else its chunks are counted.
@@ -44,21 +48,22 @@ class CallTimes {
   TimeRecipe recipe(const CallAt& at, const NumberAt& number_at) {
     return recipe(at, number_at, slices_max_);
   }
-  /// One for each of these. Where they take more than `budget` slices in all, in a row, fewer
+  /// One for each of these. Where they and what was simulated before take more than `budget` slices
+  /// in all, in a row, fewer
   /// slices of a call are simulated, down to kSlicesLeast; a call that nothing smaller stands for
   /// is simulated all the same.
   struct Asked {
     CallAt at;
     NumberAt number_at;
   };
-  std::vector<TimeRecipe> recipes(const std::vector<Asked>& asked,
+  std::vector<TimeRecipe> recipes(std::span<const Asked> asked,
                                   std::optional<std::uint64_t> budget);
   static constexpr std::uint64_t kSlicesLeast = 10'000;
-  /// Of a call so many are simulated at most.
+  /// Of a call so many were simulated at most, for the last recipes.
   std::uint64_t slices_max() const { return slices_max_; }
   /// That the call takes, in a row. REQUIRES: it was looked at.
   std::uint64_t slices_of(std::size_t call) const;
-  /// What the recipes need; calls that are the same work once. Once.
+  /// What the recipes need and was not simulated yet; calls that are the same work once.
   void simulate(const std::vector<const TimeRecipe*>& recipes);
   double time_us(const TimeRecipe& recipe) const;
   /// Calls that were simulated, and their slices.
@@ -73,18 +78,19 @@ class CallTimes {
     Symmetry symmetry;
     std::optional<CallSize> size;
     double time_us = 0;
+    bool is_simulated = false;
   };
 
   void look_at(Call& call) const;
   TimeRecipe recipe(const CallAt& at, const NumberAt& number_at, std::uint64_t most);
-  /// The calls that these need, each once.
-  static std::vector<std::size_t> needed(const std::vector<const TimeRecipe*>& recipes);
+  /// The calls that these need and have no time yet, each once.
+  std::vector<std::size_t> needed(const std::vector<const TimeRecipe*>& recipes) const;
   std::uint64_t slices_of(const std::vector<std::size_t>& calls) const;
   /// Leaves the first of calls that are the same work. Of every call: the one whose time it has.
   std::vector<std::size_t> take_twins(std::vector<std::size_t>& order) const;
 
   const SoftwareCosts& software_;
-  std::uint64_t slices_max_;
+  std::uint64_t slices_allowed_, slices_max_;
   const ForEach& for_each_;
   bool weighs_messages_ = false;
   std::vector<Call> calls_;
