@@ -38,6 +38,25 @@ TimeBounds extrapolated(const MeasuredCall& more, const MeasuredCall& less, int 
   return out;
 }
 
+TimeBounds narrowed(const BoundedCall& more, const BoundedCall& less, int nodes,
+                    const TimeBounds& bounds) {
+  assert(1 <= less.nodes && less.nodes < more.nodes && more.nodes < nodes);
+  const auto place = [](const BoundedCall& call) {
+    return over(call.time - call.bounds.lower, call.bounds.upper - call.bounds.lower);
+  };
+  const double here = place(more), share = 1.0 / less.nodes - 1.0 / more.nodes;
+  const double there = here + (here - place(less)) * (1.0 / more.nodes - 1.0 / nodes) / share;
+  const auto at = [&](double where) {
+    return bounds.lower + scaled(bounds.upper - bounds.lower, std::clamp(where, 0.0, 1.0));
+  };
+  const double beyond = kPlace + kPlaceOfFew / more.nodes;
+  TimeBounds out = bounds;
+  out.lower = at(std::min(here, there) - beyond);
+  out.upper = at(std::max(here, there) + beyond);
+  out.is_proven = false;
+  return out;
+}
+
 int fewer_nodes(int nodes) {
   if (nodes < 2) return 0;
   const int power = static_cast<int>(std::bit_ceil(static_cast<unsigned>(nodes))) / 2;

@@ -166,6 +166,8 @@ RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const Softw
     // Proven bounds may take more than the budget; what fewer nodes say is not proven.
     std::optional<BoundedRun> found =
         bound_run(cluster, software, run, symmetry, most, options.network);
+    if (found && on_fewer && found->bounds.half_width() > kWideBounds)
+      narrow_by_fewer_nodes(*found, cluster, software, run, most, on_fewer);
     if (!found && on_fewer) {
       FewerSay fewer =
           extrapolated_run(cluster, software, run, symmetry, options.network, most, on_fewer);

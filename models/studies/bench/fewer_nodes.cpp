@@ -19,6 +19,8 @@ namespace {
 
 /// On fewer nodes there is no network to speak of.
 constexpr int kNodesLeast = 4;
+/// Rings of fewer nodes lie at other places between their bounds, by a seventh of the width.
+constexpr int kRingLeast = 8;
 /// What the larger and the smaller one of two calls may take of the budget.
 constexpr double kOfMore = 0.7, kOfLess = 0.3;
 
@@ -176,6 +178,33 @@ class FewerNodes {
   std::uint64_t most_;
 };
 
+std::int64_t chunk_of(const CollectiveRun& run, const Cluster& cluster) {
+  const Partition partition = partition_of(run, members_of(run, cluster.nodes()));
+  return partition.parts.empty() ? 0 : partition.parts.front().chunk_elements;
+}
+
+bool has_full_leaves(const Cluster& cluster) {
+  const int leaf = cluster.nodes_per_leaf();
+  return cluster.hosts() <= leaf || cluster.hosts() % leaf == 0;
+}
+
+/// A ring that does not fold, whole and between its bounds. Nothing where it folds, has a leaf that
+/// is not full or takes more than `most` events.
+std::optional<BoundedCall> bounded_call(const PlacedCall& call, const SoftwareCosts& software,
+                                        std::uint64_t most) {
+  const Symmetry symmetry = find_symmetry(call.cluster, call.run);
+  if (symmetry.copies() > 1 || !has_full_leaves(call.cluster)) return std::nullopt;
+  const std::uint64_t events = job_size(call.cluster, software, call.run, symmetry).simulated;
+  if (events > most) return std::nullopt;
+  const auto found =
+      bound_run(call.cluster, software, call.run, symmetry, events - 1, call.network);
+  if (!found) return std::nullopt;
+  return BoundedCall{
+      call.cluster.nodes(),
+      simulate(call.cluster, software, call.run, symmetry, folding(call.network)).time,
+      found->bounds};
+}
+
 }  // namespace
 
 CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& software,
@@ -200,7 +229,9 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
           site.cluster = below_as_many_leaves(std::move(site.cluster), whole);
           const Communicator communicator = site.make();
           Bytes size = row.size;
-          if (grows_with_ranks(row.collective))
+          const bool is_ring = all.has_algorithm() && all.algorithm == Algorithm::ring &&
+                               !has_root(row.collective) && config.network.rung == Rung::chunk;
+          if (grows_with_ranks(row.collective) || is_ring)
             size.count = size.count / row.ranks * communicator.ranks;
           std::optional<BenchRow> there =
               decided_row(job, site.cluster, software, communicator, row.collective, size);
@@ -216,6 +247,32 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
           return std::nullopt;  // what NCCL refuses on so few
         }
       };
+}
+
+void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const SoftwareCosts& software,
+                           const CollectiveRun& all, std::uint64_t most,
+                           const CallOnFewer& on_fewer) {
+  if (!all.has_algorithm() || !has_full_leaves(cluster)) return;
+  std::vector<BoundedCall> calls;
+  for (int fewer = cluster.nodes() / 2; fewer >= kRingLeast && calls.size() < 2; fewer /= 2) {
+    const std::optional<PlacedCall> call = on_fewer(fewer);
+    if (!call || call->run.channels != all.channels ||
+        chunk_of(call->run, call->cluster) != chunk_of(all, cluster))
+      return;
+    if (auto one = bounded_call(*call, software, most / 4)) {
+      calls.push_back(*one);
+    } else if (!calls.empty()) {
+      return;
+    }
+  }
+  const auto holds = [](const BoundedCall& call) {
+    return call.bounds.lower <= call.time && call.time <= call.bounds.upper;
+  };
+  if (calls.size() < 2 || !std::ranges::all_of(calls, holds)) return;
+  run.bounds = narrowed(calls[0], calls[1], cluster.nodes(), run.bounds);
+  run.bounds.how += fmt::format(", and where {} and {} lie between their bounds", calls[1].nodes,
+                                counted(calls[0].nodes, "node"));
+  run.result.time = run.bounds.middle();
 }
 
 FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,

@@ -36,6 +36,15 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
                           const NetworkPlan& network, std::uint64_t most,
                           const CallOnFewer& on_fewer);
 
+/// Bounds of an uneven ring that are far apart are narrowed by the same ring of fewer nodes, with
+/// as large chunks: by where its time lies between its own bounds. No more than `most` events are
+/// simulated for that. Leaves `run` as it is where nothing is known.
+void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const SoftwareCosts& software,
+                           const CollectiveRun& all, std::uint64_t most,
+                           const CallOnFewer& on_fewer);
+/// Half of their width, as a share of the middle, from which on bounds are narrowed.
+inline constexpr double kWideBounds = 0.025;
+
 /// What a packet takes that a link passes on, in events of a ring, and one of sends and receives;
 /// what an event of the chunk rung takes on the flow rung, and one of sends and receives for each
 /// two nodes, where so many more share a NIC. Measured: all-to-alls and rings on 16 to 64 nodes.

@@ -72,3 +72,21 @@ TEST_CASE("extrapolation: fewer nodes are as far below a power of two, or half")
   CHECK(fewer_nodes(3) == 1);
   CHECK(fewer_nodes(1) == 0);
 }
+
+TEST_CASE("narrowed bounds: where two smaller runs lie between theirs, carried on as 1 / nodes") {
+  const auto call = [](int nodes, std::int64_t time) {
+    return BoundedCall{nodes, {time}, {{400'000}, {500'000}, 0, true, ""}};
+  };
+  const TimeBounds wide{{1'000'000}, {2'000'000}, 7, true, "twins"};
+  // At 0.6 on 80 nodes and 0.5 on 160, so at 0.45 on 320; beside both 0.05 + 8 / 160 of the width.
+  const TimeBounds found = narrowed(call(160, 450'000), call(80, 460'000), 320, wide);
+  CHECK(found.lower.ps == 1'350'000);
+  CHECK(found.upper.ps == 1'600'000);
+  CHECK(found.events == 7);
+  CHECK(found.how == "twins");
+  CHECK_FALSE(found.is_proven);
+  // Not beyond the bounds themselves.
+  const TimeBounds low = narrowed(call(160, 400'000), call(80, 400'000), 320, wide);
+  CHECK(low.lower == wide.lower);
+  CHECK(low.upper.ps == 1'100'000);
+}

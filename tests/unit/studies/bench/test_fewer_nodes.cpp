@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "models/nccl/base/releases.hpp"
+#include "models/nccl/run/job_size.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/shared/site.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
@@ -28,6 +29,8 @@ struct FewerAsked {
   std::string algorithm;
   int nodes = 12, gpus_per_node = 2;
   std::int64_t bytes = 0;  ///< of sends and receives: for each peer
+  NcclVersion version = kNccl2_27_7;
+  std::string protocol = {};
 };
 
 /// A row's call, with all that it points to.
@@ -54,6 +57,21 @@ class Whole {
                on_fewer_nodes(config_, software_, topology_, request_, site_.cluster, row_))
         .told;
   }
+  /// What bounds say of it, narrowed by fewer nodes. Nothing where there are none.
+  struct Narrowed {
+    TimeBounds wide, narrow;
+  };
+  std::optional<Narrowed> narrowed() const {
+    const Symmetry symmetry = find_symmetry(site_.cluster, run());
+    const std::uint64_t most = job_size(site_.cluster, software_, run(), symmetry).simulated / 2;
+    auto bounded = bound_run(site_.cluster, software_, run(), symmetry, most, network_);
+    if (!bounded) return std::nullopt;
+    const TimeBounds wide = bounded->bounds;
+    narrow_by_fewer_nodes(
+        *bounded, site_.cluster, software_, run(), most,
+        on_fewer_nodes(config_, software_, topology_, request_, site_.cluster, row_));
+    return Narrowed{wide, bounded->bounds};
+  }
   Duration time() const {
     SimulationOptions options;
     options.network = network_;
@@ -65,10 +83,11 @@ class Whole {
   static BenchConfig config_of(const FewerAsked& asked) {
     BenchConfig out;
     out.topology = "dgx-h100";
-    out.version = kNccl2_27_7;
+    out.version = asked.version;
     out.gpus_per_node = asked.gpus_per_node;
     out.network.rung = asked.rung;
     if (!asked.algorithm.empty()) out.environment.set("NCCL_ALGO", asked.algorithm);
+    if (!asked.protocol.empty()) out.environment.set("NCCL_PROTO", asked.protocol);
     return out;
   }
   const CollectiveRun& run() const { return row_.decided.run; }
@@ -134,6 +153,42 @@ TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
   CHECK(found == kRuns);
   CHECK(narrow >= kRuns / 4);
   for (const int times : by_rung) CHECK(times >= kRuns / 10);
+}
+
+TEST_CASE("fewer nodes: where an uneven ring lies between its bounds, in random runs" *
+          minutes_under_sanitizers()) {
+  const PartsCatalogue parts = load_catalogue();
+  Dice random(29);
+  constexpr int kRuns = 30;
+  int found = 0;
+  double wide = 0, narrow = 0;
+  for (int tried = 0; found < kRuns && tried < 20 * kRuns; ++tried) {
+    FewerAsked asked;
+    asked.collective = Collective::all_reduce;
+    asked.algorithm = "Ring";
+    asked.protocol = random.pick(0, 1) == 0 ? "LL" : "LL128";
+    asked.version = kNccl2_21_5;
+    asked.gpus_per_node = static_cast<int>(random.pick(1, 2));
+    asked.nodes = 128 / asked.gpus_per_node;
+    asked.bytes = random.pick(200, 4000) * asked.nodes * kKiB / 8;
+    const Whole whole(asked, parts);
+    const std::optional<Whole::Narrowed> bounds = whole.narrowed();
+    if (!bounds || bounds->wide.half_width() < kWideBounds || bounds->narrow.is_proven) continue;
+    ++found;
+    wide += bounds->wide.half_width();
+    narrow += bounds->narrow.half_width();
+    const Duration time = whole.time();
+    CAPTURE(asked.protocol);
+    CAPTURE(asked.nodes);
+    CAPTURE(asked.bytes);
+    CAPTURE(bounds->narrow.how);
+    CHECK(bounds->narrow.lower <= time);
+    CHECK(time <= bounds->narrow.upper);
+    CHECK(bounds->wide.lower <= bounds->narrow.lower);
+    CHECK(bounds->narrow.upper <= bounds->wide.upper);
+  }
+  CHECK(found == kRuns);
+  CHECK(narrow < 0.8 * wide);
 }
 
 TEST_CASE("fewer nodes: within the budget, with faults and on few nodes there is nothing to say") {
