@@ -82,7 +82,7 @@ void add_compare(CLI::App& app, Action& action) {
   command->add_option("--nics", options->nics, "of each node (list)");
   command->add_option("--fabric", options->fabrics,
                       "presets or files (list); x:oversubscription=2 is x with thinner trunks");
-  command->add_option("--sharp", options->sharp, "on, off or both (list)");
+  command->add_option("--sharp", options->sharp, "on, off, or on,off for both");
   command->add_option("--nccl", options->nccl, "releases (list)");
   command->add_option("--nodes", options->nodes, "numbers of nodes: 16,64 or 1..64")->required();
   command->add_option("--collective", options->collective, "nccl-tests' names (list)")

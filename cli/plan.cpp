@@ -36,7 +36,7 @@ int run(const PlanOptions& options, const CLI::App& command, const Answers& answ
   std::vector<NamedConfig> configs = {{"", load_step(options.layout)}};
   if (options.price > 0) configs.front().config.price = options.price;
   for (const std::string& variation : options.vary)
-    configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
+    configs = of_option("--vary", [&] { return vary(configs, variation); });
   std::vector<Plan> plans;
   {
     Progress progress(answers);

@@ -38,7 +38,7 @@ int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
                    const PartsCatalogue& parts, const Answers& answers) {
   if (!options.trace.empty()) throw Error("--vary takes no --trace");
   for (const std::string& variation : options.vary)
-    configs = of_option("--vary", [&] { return vary(configs, variation, parts); });
+    configs = of_option("--vary", [&] { return vary(configs, variation); });
   const std::vector<NamedStep> steps = run_variations(configs, parts, on_all_cores(answers, {}));
   answers.give(
       options.format, [&] { return variations_text(steps); }, [&] { return step_report(steps); });

@@ -201,7 +201,10 @@ double parse_watts(std::string_view text) { return parse_real(text, kPower); }
 double parse_percent(std::string_view text) {
   std::string_view number = trimmed(text);
   const auto wrong = [&] {
-    return Error(fmt::format("\"{}\" is no share", trimmed(text)), "write it like 5 %");
+    const double plain = finite_number(trimmed(text)).value_or(5);
+    return Error(fmt::format("\"{}\" is no share", trimmed(text)),
+                 plain > 0 ? fmt::format("write it like {:g} %", plain < 1 ? plain * 100 : plain)
+                           : "write it like 5 %");
   };
   if (!number.ends_with('%')) throw wrong();
   number.remove_suffix(1);

@@ -4,6 +4,7 @@
 
 #include "cli/options/values.hpp"
 #include "cli/output/streams.hpp"
+#include "models/io/environments/env_file.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/workloads/load_variables.hpp"
 #include "models/nccl/base/releases.hpp"
@@ -45,8 +46,10 @@ std::vector<int> JobOptions::node_counts() const {
 Environment JobOptions::environment() const {
   Environment out;
   if (!env_file.empty()) {
-    out.read_text(read_text_file(env_file, "--env-file takes a file of NAME=value lines"),
-                  env_file);
+    const std::string hint = "--env-file takes a file of NAME=value lines";
+    const std::string text = read_text_file(env_file, hint);
+    if (is_binary(text)) throw Error(Place{env_file, 0, {}}, "is not text", hint + ", in UTF-8");
+    out.read_text(text, env_file);
   }
   for (const std::string& assignment : env) of_option("--env", [&] { out.set(assignment); });
   Environment elsewhere = out;

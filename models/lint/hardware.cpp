@@ -39,7 +39,8 @@ std::string missing(const Sheet& sheet, const Setting& s, Need need) {
   switch (need) {
     case Need::nodes:
       if (cluster.nodes() > 1) return "";
-      return cluster.hosts() > 1 ? "NVLink joins all nodes into one" : "there is one node";
+      return cluster.hosts() > 1 ? "NVLink joins all nodes into one"
+                                 : "there is one node (--nodes says how many)";
     case Need::single_node:
       return cluster.nodes() == 1 ? "" : "it counts on a single node only";
     case Need::nic:

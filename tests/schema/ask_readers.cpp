@@ -73,7 +73,7 @@ const std::map<std::string, Read> kReaders = {
        const PartsCatalogue base = load_parts();
        parse_parts(t, f, &base);
      }},
-    {"plan", [](auto& t, auto& f) { parse_plan_question(t, f, load_parts()); }},
+    {"plan", [](auto& t, auto& f) { parse_plan_question(t, f); }},
     {"prices", [](auto& t, auto& f) { parse_own_prices(t, f, load_prices(), load_parts()); }},
     {"rules", [](auto& t, auto& f) { parse_rules(t, f, {}); }},
     {"scenario", [](auto& t, auto& f) { parse_scenario(t, f); }},

@@ -17,17 +17,6 @@ using env_readers::Line;
 constexpr std::array<std::string_view, 9> kKindWords = {
     "plain", "nccl_conf", "shell", "csh", "dockerfile", "yaml", "toml", "python", "option"};
 
-/// NUL bytes, or control characters in masses: a program, an archive, an image.
-bool is_binary(std::string_view text) {
-  std::size_t odd = 0;
-  for (const char c : text) {
-    if (c == '\0') return true;
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\x1b') ++odd;
-  }
-  return odd * 20 > text.size();
-}
-
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> ends) {
   return std::ranges::any_of(ends, [&](std::string_view end) { return text.ends_with(end); });
 }
@@ -123,6 +112,16 @@ bool is_env_name(std::string_view text) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   return !text.empty() && letter(text[0]) &&
          std::ranges::all_of(text, [&](char c) { return letter(c) || digit(c); });
+}
+
+bool is_binary(std::string_view text) {
+  std::size_t odd = 0;
+  for (const char c : text) {
+    if (c == '\0') return true;
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\x1b') ++odd;
+  }
+  return odd * 20 > text.size();
 }
 
 EnvKind detect_env_kind(std::string_view path, std::string_view text) {

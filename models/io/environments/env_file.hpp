@@ -100,6 +100,8 @@ struct EnvFile {
   int groups = 0;  ///< made so far, besides those numbered by lines
 };
 
+/// NUL bytes, or control characters in masses: a program, an archive, UTF-16.
+bool is_binary(std::string_view text);
 /// From the name and, where that does not say it, from the content.
 EnvKind detect_env_kind(std::string_view path, std::string_view text);
 

@@ -86,6 +86,7 @@ void read_devices(const InputJson& list, NcclTestsTable& table) {
     if (!json.is_object()) continue;
     table.devices.push_back(
         {static_cast<int>(std::clamp<std::int64_t>(whole_of(json, "rank", 0), 0, 1 << 24)),
+         static_cast<int>(std::clamp<std::int64_t>(whole_of(json, "group", 0), 0, 1 << 24)),
          text_of(json, "hostname"), text_of(json, "device_info"),
          static_cast<int>(std::clamp<std::int64_t>(whole_of(json, "device", 0), 0, 1 << 24)),
          text_of(json, "device_hex")});

@@ -177,6 +177,8 @@ class LogParser {
       return false;
     NcclTestsDevice device;
     device.rank = static_cast<int>(std::clamp<std::int64_t>(*rank, 0, 1 << 24));
+    device.group = static_cast<int>(
+        std::clamp<std::int64_t>(number_after(line, " Group ").value_or(0), 0, 1 << 24));
     const Words host = split_words(line.substr(on + 4, at - on - 4));
     if (!host.empty()) device.host = std::string(host.front());
     if (const auto number = number_after(line, " device "))
@@ -406,6 +408,12 @@ int NcclTestsTable::gpus_per_host() const {
   if (devices.empty()) return 0;
   return static_cast<int>(
       std::ranges::count(devices, devices.front().host, &NcclTestsDevice::host));
+}
+
+int NcclTestsTable::groups() const {
+  std::set<int> known;
+  for (const NcclTestsDevice& device : devices) known.insert(device.group);
+  return static_cast<int>(known.size());
 }
 
 std::size_t NcclTestsLog::rows() const {

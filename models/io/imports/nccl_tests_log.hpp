@@ -36,6 +36,7 @@ struct NcclTestsRow {
 
 struct NcclTestsDevice {
   int rank = 0;
+  int group = 0;  ///< its color where NCCL_TESTS_SPLIT makes several communicators
   std::string host, model;
   int device = 0;   ///< as its process counts them
   std::string bus;  ///< "0000:1b:00"; "0x1b" up to 2.13, without the domain; "" = not said
@@ -69,6 +70,7 @@ struct NcclTestsTable {
   int hosts() const;
   int ranks() const;          ///< the last one's number + 1; lists of thousands are often shortened
   int gpus_per_host() const;  ///< of the first host
+  int groups() const;         ///< communicators that run at the same time (NCCL_TESTS_SPLIT)
 };
 
 struct NcclTestsLog {

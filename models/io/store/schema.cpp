@@ -104,7 +104,7 @@ int schema_of(SqliteDatabase& database) {
           : 0;
   if (version < 1 || version > 1'000'000) {
     throw Error(Place{database.path(), 0, {}}, "is a SQLite database, but no store of results",
-                "name another file: one that is not there yet is made");
+                "name one that `fabricast sweep` wrote; it makes one that is not there yet");
   }
   return static_cast<int>(version);
 }

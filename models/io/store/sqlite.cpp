@@ -303,7 +303,7 @@ void SqliteDatabase::fail(int code) const {
   switch (code & 0xff) {
     case SQLITE_NOTADB:
       throw Error(place, "is no store: not a SQLite database",
-                  "name another file: one that is not there yet is made");
+                  "name one that `fabricast sweep` wrote; it makes one that is not there yet");
     case SQLITE_CORRUPT:
       throw Error(
           place, fmt::format("the store is damaged ({})", sqlite3_errmsg(handle())),

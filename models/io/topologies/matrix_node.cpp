@@ -201,20 +201,24 @@ class MatrixReader {
     const auto gpus = static_cast<int>(matrix_.gpus.size());
     const GpuPart& part = parts_.gpus.at(gpu_);
     NodeShape shape{gpu_, NodeKind::pcie, gpus, "ConnectX-7", static_cast<int>(nics_.size()), {}};
+    std::vector<NodeKind> kinds;
     if (gpus == 1) {
-      shape.kind = NodeKind::single;
+      kinds = {NodeKind::single};
     } else if (nvlinks_ > 0 && nvlinks_ == part.nvlink_links && gpus > 2) {
-      shape.kind = NodeKind::nvswitch;
+      kinds = {NodeKind::nvswitch, NodeKind::nvl72};
     } else if (nvlinks_ > 0) {
-      shape.kind = NodeKind::nvlink_mesh;
+      kinds = {NodeKind::nvlink_mesh};
     }
     const std::string name = "a usual server with " + gpu_;
-    try {
-      return {name, compose_node(shape, parts_), parts_};
-    } catch (const Error&) {  // NVLinks as the matrix has them, everything else as without
-      shape.kind = NodeKind::pcie;
-      return {name, compose_node(shape, parts_), parts_};
+    for (const NodeKind kind : kinds) {
+      shape.kind = kind;
+      try {
+        return {name, compose_node(shape, parts_), parts_};
+      } catch (const Error&) {  // this GPU does not come in such a server
+      }
     }
+    shape.kind = NodeKind::pcie;  // NVLinks as the matrix has them, everything else as without
+    return {name, compose_node(shape, parts_), parts_};
   }
 
   /// Cells that differ from those of a node with the same devices: "GPU0-NIC1 PIX (PXB there)".

@@ -156,6 +156,10 @@ class Bench {
     check_processes(config, gpus_per_host);
     check_trace_ranks(config, communicator.ranks);
     for (const std::string& warning : communicator.warnings) add_once(result_.notes, warning);
+    if (communicator.ranks == 1)
+      add_once(result_.notes,
+               "One rank sends nothing: times are launches, without the copy that NCCL makes where "
+               "the call is out of place.");
     set_network(block);
     if (!config.faults.empty()) break_parts(open, gpus_per_host);
     if (config.sharp && !communicator.settings.collnet)

@@ -7,6 +7,7 @@ namespace fabricast {
 std::optional<FoundBand> band_of(const BenchResult& result, const BenchBlock& block,
                                  const BenchRow& row, const BandTable& bands) {
   if (row.is_peer_kernel()) return std::nullopt;  // of NCCL's plain kernels
+  if (row.ranks == 1) return std::nullopt;        // measured are calls of several
   const BenchConfig& config = result.config;
   const bool is_unlike =
       config.custom || !config.faults.empty() || !config.network.background.empty();

@@ -59,9 +59,10 @@ std::vector<std::string> words_of(std::string_view text) {
 
 double share_of(const std::string& text) {
   std::string_view unit = text;
+  constexpr double kLeast = .001;  // with less, times of long messages leave 64 bits of picoseconds
   const auto per_cent = take_number<double>(unit);
-  if (!per_cent || unit != "%" || !(*per_cent > 0 && *per_cent <= 100))
-    throw Error(fmt::format("\"{}\" is not a share above 0% and up to 100%", text));
+  if (!per_cent || unit != "%" || !(*per_cent >= kLeast && *per_cent <= 100))
+    throw Error(fmt::format("\"{}\" is not a share from 0.001% to 100%", text));
   return *per_cent / 100;
 }
 

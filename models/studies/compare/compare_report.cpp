@@ -232,6 +232,14 @@ std::string beside_best(const Figure& figure, const char* form, const Json& of_b
          (std::abs(ratio - 1) < 0.0005 ? " *" : fmt::format(" {:+.0f} %", 100 * (ratio - 1)));
 }
 
+std::string call_text(const BenchRow& call) {
+  return fmt::format("{} {}", to_text(call.collective), to_text(call.requested));
+}
+
+std::string choice_text(const BenchRow& call) {
+  return fmt::format("{} {}", call.algorithm(), to_text(call.decided.run.protocol));
+}
+
 /// "302..358": where 80 % of measured bus bandwidths would lie.
 std::string busbw_band(const MatrixRow& row) {
   if (!row.time_us || !row.lower_us || !row.upper_us) return "";
@@ -264,9 +272,8 @@ std::string compare_text(const CompareResult& result, const BandTable& bands) {
     if (calls)
       cells.insert(
           cells.end(),
-          {fmt::format("{} {}", to_text(row.call->collective), to_text(row.call->requested)),
-           fmt::format("{} {}", row.call->algorithm(), to_text(row.call->decided.run.protocol)),
-           figure_text(row.time_us, "{:.1f}"),
+          {row.call == nullptr ? "" : call_text(*row.call),
+           row.call == nullptr ? "" : choice_text(*row.call), figure_text(row.time_us, "{:.1f}"),
            beside_best(row.busbw_GBps, "{:.1f}", of_best(rows, row, &MatrixRow::busbw_GBps, true)),
            busbw_band(row),
            beside_best(row.usd_per_GBps, "{:.0f}",

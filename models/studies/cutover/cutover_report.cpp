@@ -35,7 +35,7 @@ void add_times(const CutoverResult& result, const CutoverColumn& column, const C
     const double time = cell.times[i]->time_us;
     const double busbw = static_cast<double>(cell.size.count) / time / 1e3 *
                          busbw_factor(result.config.collective, column.ranks);
-    out.add({to_text(result.config.collective), column.nodes, column.ranks, cell.size.count,
+    out.add({to_text(result.config.collective), column.nodes, column.ranks, cell.requested.count,
              algorithm_text(result.contenders[i], *cell.times[i]),
              protocol_text(result.contenders[i]), time, busbw, cell.times[i]->extrapolated,
              cell.fastest == i, cell.chosen == i});
@@ -62,7 +62,7 @@ ReportTable choices_table(const std::vector<Variant>& variants) {
     for (const CutoverColumn& column : variant.result->columns) {
       for (const auto& cell : column.cells) {
         if (!cell) continue;
-        out.add({variant.changed, column.nodes, cell->size.count,
+        out.add({variant.changed, column.nodes, cell->requested.count,
                  named(*variant.result, cell->fastest), named(*variant.result, cell->chosen),
                  cell->loss()});
       }

@@ -75,6 +75,9 @@ class Gate {
     ExpectedRows rows =
         expect_rows(asked_of(config_, nodes, collective), parts_, bands_, for_each_);
     for (const std::string& text : rows.notes) add_once(out_.notes, text);
+    if (rows.ranks == 1)
+      throw Error("one rank has nobody to talk to: there is nothing to accept",
+                  "name more nodes: --nodes 2");
     const auto lack = [&](const SimulatedSuspect& one) {
       return lacks_times(one, rows.rows.size());
     };

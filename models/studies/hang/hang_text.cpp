@@ -138,7 +138,7 @@ std::string mismatch_text(const Mismatch& one) {
 std::string ended_text(const HangResult& result, const EndedRank& ended) {
   if (!result.recorded)
     return fmt::format("{} after {}",
-                       ended.why.empty() ? "makes no further call" : "ended (" + ended.why + ")",
+                       ended.why.empty() ? "made no further call" : "ended (" + ended.why + ")",
                        counted(ended.calls, "call"));
   if (!ended.last) return ended.why.empty() ? "made none of the calls recorded" : ended.why;
   return fmt::format("{}; its last: {}{}", ended.why.empty() ? "made no further call" : ended.why,

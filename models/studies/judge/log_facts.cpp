@@ -19,6 +19,7 @@ namespace fabricast {
 namespace {
 
 constexpr double kRounding = 1e-9;  ///< of doubles, beside what was printed
+constexpr double kSharp = 1.05;     ///< a ratio is told as one figure where its bounds are as near
 
 struct Interval {
   double low = 0, high = std::numeric_limits<double>::infinity();
@@ -72,7 +73,7 @@ class Signature {
   bool one_kind = true;            ///< of all rows alike
   bool in_place_checked = false, in_place_open = false, out_of_place_only = false;
 
-  /// "redop sum, root -1, busbw/algbw 1.979"
+  /// "redop sum, root -1, busbw/algbw 1.979". Of small bandwidths few digits are printed.
   std::string text(const NcclTestsTable& table) const {
     std::string out;
     const auto say = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
@@ -80,8 +81,12 @@ class Signature {
     if (!row.redop.empty()) say("redop " + row.redop);
     if (row.says_root) say(fmt::format("root {}", row.root));
     if (multiple && *multiple != 1) say(fmt::format("size = {:g} x count", *multiple));
-    if (std::isfinite(ratio.high) && !ratio.empty())
-      say(fmt::format("busbw/algbw {:.4g}", ratio.middle()));
+    if (std::isfinite(ratio.high) && !ratio.empty()) {
+      const bool is_sharp = ratio.high <= kSharp * ratio.low;
+      say(is_sharp ? fmt::format("busbw/algbw {:.4g}", ratio.middle())
+                   : fmt::format("busbw/algbw between {:.2g} and {:.2g}, as far as its digits say",
+                                 ratio.low, ratio.high));
+    }
     if (out_of_place_only && !in_place_checked) say("in place not checked");
     return out;
   }
@@ -199,6 +204,12 @@ class RunFinder {
   }
 
   void refuse_contradictions() const {
+    if (table_.groups() > 1)
+      refuse(table_.line,
+             fmt::format("{} run at the same time (NCCL_TESTS_SPLIT): what one of them takes says "
+                         "nothing of a call of all ranks",
+                         counted(table_.groups(), "group")),
+             "run nccl-tests without a split; `fabricast bench --split` forecasts one with it");
     if (rows_.ratio.empty())
       refuse(rows_.odd_line,
              "busbw/algbw of this row is not that of the rows above: they are of different numbers "

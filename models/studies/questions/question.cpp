@@ -56,8 +56,7 @@ Question ask_step(const std::string& text, const std::string& file) {
 }
 
 Question ask_plan(const std::string& text, const std::string& file) {
-  const auto asked =
-      std::make_shared<const PlanQuestion>(parse_plan_question(text, file, load_parts()));
+  const auto asked = std::make_shared<const PlanQuestion>(parse_plan_question(text, file));
   Question out;
   for (const NamedConfig& one : asked->configs) out.jobs.push_back(one.config);
   out.answer = [asked](const ForEach& for_each, const Progress& progress) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/hardware/node/node_changes.hpp"
 #include "models/studies/training/layout_wishes.hpp"
 #include "models/studies/training/step.hpp"
 
@@ -70,16 +71,15 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
                const std::function<void(double)>& progress = {}, const ForEach& for_each = in_turn);
 
-/// "key=a,b,c": topology, fabric, nodes, nics (of a node, by NCCL_IB_HCA), oversubscription (of
+/// "key=a,b,c": topology, fabric, nodes, nics (of a node), oversubscription (of
 /// leaves), bucket (of gradients) or a variable of NCCL.
 /// One config for each value and each of `configs`. Throws Error.
 struct NamedConfig {
   std::string name;
   StepConfig config;
-  std::string refused = {};  ///< why it cannot be, if so
+  NodeChanges nodes = {};  ///< variations of the node itself, whatever the topology
 };
-std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation,
-                              const PartsCatalogue& parts);
+std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation);
 
 /// Plans that no other one beats in both time and cost of a step, fastest first.
 std::vector<const StepResult*> pareto_front(const std::vector<Plan>& plans);

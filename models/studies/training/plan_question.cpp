@@ -12,8 +12,7 @@ constexpr int kKeepMax = 1000;
 
 }  // namespace
 
-PlanQuestion parse_plan_question(const std::string& text, const std::string& file,
-                                 const PartsCatalogue& parts) {
+PlanQuestion parse_plan_question(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   in.choice("kind", {"plan"});
@@ -28,13 +27,13 @@ PlanQuestion parse_plan_question(const std::string& text, const std::string& fil
   };
   each("fix", [&](const std::string& one) { out.limits.wishes.fix(one); });
   each("within", [&](const std::string& one) { out.limits.wishes.keep_within(one); });
-  each("vary", [&](const std::string& one) { out.configs = vary(out.configs, one, parts); });
+  each("vary", [&](const std::string& one) { out.configs = vary(out.configs, one); });
   in.finish();
   return out;
 }
 
-PlanQuestion load_plan_question(const std::string& file, const PartsCatalogue& parts) {
-  return parse_plan_question(read_text_file(file, "give the path of a plan question"), file, parts);
+PlanQuestion load_plan_question(const std::string& file) {
+  return parse_plan_question(read_text_file(file, "give the path of a plan question"), file);
 }
 
 }  // namespace fabricast

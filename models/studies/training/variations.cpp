@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/io/topologies/load.hpp"
+#include "models/io/topologies/topology_name.hpp"
 #include "models/studies/training/plan.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
@@ -15,27 +15,10 @@ namespace fabricast {
 
 namespace {
 
-/// So many NICs of each node, evenly spread over it.
-void take_nics(NamedConfig& made, int count, const PartsCatalogue& parts) {
-  StepConfig& config = made.config;
-  const Cluster node = load_cluster({config.topology, 1, config.fabric}, parts);
-  const auto nics = node.node().nics();
-  const auto all = static_cast<int>(nics.size());
-  if (all % count != 0) {
-    made.refused = fmt::format("{} NICs of the {} of a node do not lie evenly", count, all);
-    return;
-  }
-  std::string names;
-  for (int i = 0; i < all; i += all / count)
-    names += (names.empty() ? "" : ",") + nics[static_cast<std::size_t>(i)].name;
-  config.environment.set("NCCL_IB_HCA", "=" + names);
-}
-
-void change(NamedConfig& made, const std::string& key, const std::string& value,
-            const PartsCatalogue& parts) {
+void change(NamedConfig& made, const std::string& key, const std::string& value) {
   StepConfig& config = made.config;
   if (key == "topology") {
-    config.topology = value;
+    config.topology = made.nodes.empty() ? value : with_changes(value, made.nodes);
   } else if (key == "fabric") {
     config.fabric = value;
   } else if (key == "oversubscription") {
@@ -45,7 +28,8 @@ void change(NamedConfig& made, const std::string& key, const std::string& value,
   } else if (key == "nodes") {
     config.nodes = parse_counts(value, "nodes", 1 << 20).front();
   } else if (key == "nics") {
-    take_nics(made, parse_counts(value, "nics", 1024).front(), parts);
+    made.nodes.nics = parse_counts(value, "nics", 1024).front();
+    config.topology = with_changes(config.topology, made.nodes);
   } else if (key.starts_with("NCCL_")) {
     config.environment.set(key, value);
   } else {
@@ -66,7 +50,6 @@ std::vector<Result> run_all(const std::vector<NamedConfig>& configs, const ForEa
   const ForEach inside = several ? ForEach(in_turn) : for_each;
   (several ? for_each : ForEach(in_turn))(configs.size(), [&](std::size_t i) {
     try {
-      if (!configs[i].refused.empty()) throw Error(configs[i].refused);
       out[i] = run(i, inside);
     } catch (const Error& error) {
       out[i].refused = error.reason();
@@ -81,8 +64,7 @@ std::vector<Result> run_all(const std::vector<NamedConfig>& configs, const ForEa
 
 }  // namespace
 
-std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation,
-                              const PartsCatalogue& parts) {
+std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation) {
   const std::size_t equals = variation.find('=');
   if (equals == std::string_view::npos || equals == 0)
     throw Error(fmt::format("\"{}\" is no variation", variation),
@@ -97,7 +79,7 @@ std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::stri
       rest.remove_prefix(std::min(comma + 1, rest.size()));
       NamedConfig made = one;
       made.name += fmt::format("{}{}={}", one.name.empty() ? "" : ", ", key, value);
-      change(made, key, value, parts);
+      change(made, key, value);
       out.push_back(std::move(made));
     }
   }

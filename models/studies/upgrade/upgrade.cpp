@@ -325,6 +325,16 @@ double UpgradeResult::largest_loss() const {
   return out;
 }
 
+int UpgradeResult::calls_without_times(std::optional<std::size_t> target) const {
+  int out = 0;
+  for (const UpgradeChange& change : changes) {
+    if (target && change.target != *target) continue;
+    for (const UpgradeStretch& stretch : change.stretches)
+      if (!stretch.has_times()) out += stretch.calls;
+  }
+  return out;
+}
+
 UpgradeResult run_upgrade(const UpgradeConfig& config, const PartsCatalogue& parts,
                           const ForEach& for_each) {
   if (modelled_version(config.from) == modelled_version(config.to))

@@ -54,8 +54,9 @@ struct UpgradeStretch {
   Bytes size;                          ///< the one that is simulated
   CallKey before, after;               ///< there
   double before_us = 0, after_us = 0;  ///< there; 0 = cannot be simulated
+  bool has_times() const { return before_us > 0 && after_us > 0; }
   /// Time after over time before, less 1. 0 where it is not known.
-  double change() const { return before_us > 0 && after_us > 0 ? after_us / before_us - 1 : 0; }
+  double change() const { return has_times() ? after_us / before_us - 1 : 0; }
 };
 
 /// What gives time back.
@@ -110,6 +111,8 @@ struct UpgradeResult {
 
   /// The largest loss of all targets.
   double largest_loss() const;
+  /// That run otherwise, of one target or all, where one of both releases cannot be simulated.
+  int calls_without_times(std::optional<std::size_t> target = {}) const;
 };
 
 /// Throws Error.

@@ -100,10 +100,14 @@ class Page {
     for (std::size_t column = 1; column < 6; ++column) table.align_right(column);
     for (std::size_t t = 0; t < result_.summaries.size(); ++t) {
       const UpgradeSummary& one = result_.summaries[t];
+      const bool knows_all = result_.calls_without_times(t) == 0;
+      const auto most = [&](double share, double sign) {
+        if (share > kEqualTimes) return percent(sign * share);
+        return std::string(knows_all ? "none" : "not known");
+      };
       table.add({result_.config.targets[t].name, std::to_string(one.calls),
                  share_text(one.choice, one.calls), share_text(one.otherwise, one.calls),
-                 one.largest_loss > kEqualTimes ? percent(one.largest_loss) : "none",
-                 one.largest_gain > kEqualTimes ? percent(-one.largest_gain) : "none"});
+                 most(one.largest_loss, 1), most(one.largest_gain, -1)});
     }
     out_ += table.text() + "\n";
   }
@@ -140,13 +144,19 @@ class Page {
     some(gains, kShownGains, "gain", "gains");
     if (page_.all) {
       for (const UpgradeChange* change : others) line(*change);
-    } else if (!others.empty()) {
-      int calls = 0;
+    } else {
+      int equal = 0, unknown = 0;
       for (const UpgradeChange* change : others)
-        for (const UpgradeStretch& stretch : change->stretches) calls += stretch.calls;
-      out_ += fmt::format("  {} otherwise in the same time (within {:.1f} %)\n",
-                          calls == 1 ? "1 call runs" : fmt::format("{} calls run", calls),
-                          kEqualTimes * 100);
+        for (const UpgradeStretch& stretch : change->stretches)
+          (stretch.has_times() ? equal : unknown) += stretch.calls;
+      const auto runs = [](int calls) {
+        return calls == 1 ? "1 call runs" : fmt::format("{} calls run", calls);
+      };
+      if (equal > 0)
+        out_ += fmt::format("  {} otherwise in the same time (within {:.1f} %)\n", runs(equal),
+                            kEqualTimes * 100);
+      if (unknown > 0)
+        out_ += fmt::format("  {} otherwise; how long is not known\n", runs(unknown));
     }
     out_ += "\n";
   }

@@ -41,8 +41,8 @@ void add_choice(std::vector<std::string>& out, const BenchRow& before, const Ben
     out.push_back(fmt::format("{} {} instead of {} {}", after.algorithm(), to_text(b.protocol),
                               before.algorithm(), to_text(a.protocol)));
   }
-  if (a.channels != b.channels)
-    out.push_back(fmt::format("{} instead of {}", counted(b.channels, "channel"), a.channels));
+  if (const int from = before.working_channels(), to = after.working_channels(); from != to)
+    out.push_back(fmt::format("{} instead of {}", counted(to, "channel"), from));
 }
 
 void add_bytes(std::vector<std::string>& out, const BenchBlock& block_before,
@@ -89,7 +89,7 @@ void add_causes(std::vector<std::string>& out, const BenchRow& before, const Ben
     const double change =
         microseconds_of(after.result.causes[i]) - microseconds_of(before.result.causes[i]);
     if (std::fabs(change) >= 0.3 * total && std::fabs(change) >= 0.5)
-      out.push_back(fmt::format("{}: {:+.4g} us", kNames[i], change));
+      out.push_back(fmt::format("{}: {:+.1f} us", kNames[i], change));
   }
 }
 

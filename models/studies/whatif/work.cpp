@@ -19,8 +19,9 @@ namespace {
 
 std::string choice_of(const BenchRow& row) {
   const CollectiveRun& run = row.decided.run;
-  if (!is_tuned(row.collective)) return fmt::format("{} channels", run.channels);
-  return fmt::format("{} {}, {} channels", row.algorithm(), to_text(run.protocol), run.channels);
+  const std::string channels = counted(row.working_channels(), "channel");
+  if (!is_tuned(row.collective)) return channels;
+  return fmt::format("{} {}, {}", row.algorithm(), to_text(run.protocol), channels);
 }
 
 WorkRow row_of(const BenchRow& row) {

@@ -217,14 +217,14 @@ TEST_CASE("a file that is something else stays as it is") {
   std::ofstream(folder.file("a.yaml")) << std::string(5000, 'y');
   const std::string no_database =
       "a.yaml: is no store: not a SQLite database\n"
-      "hint: name another file: one that is not there yet is made";
+      "hint: name one that `fabricast sweep` wrote; it makes one that is not there yet";
   CHECK(in_folder(folder, opening(folder.file("a.yaml"), StoreAccess::write)) == no_database);
   CHECK(in_folder(folder, opening(folder.file("a.yaml"), StoreAccess::read)) == no_database);
   CHECK(std::filesystem::file_size(folder.file("a.yaml")) == 5000);
   run_sql(folder.file("b.db"), "CREATE TABLE mine(x)");
   const std::string no_store =
       "b.db: is a SQLite database, but no store of results\n"
-      "hint: name another file: one that is not there yet is made";
+      "hint: name one that `fabricast sweep` wrote; it makes one that is not there yet";
   CHECK(in_folder(folder, opening(folder.file("b.db"), StoreAccess::write)) == no_store);
   CHECK(in_folder(folder, opening(folder.file("b.db"), StoreAccess::read)) == no_store);
   // One of no bytes is a new one.

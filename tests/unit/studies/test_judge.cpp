@@ -227,6 +227,22 @@ TEST_CASE("judge: rows that leave something open are refused with the ways out")
               "1073741824 268435456 float sum -1 10000 107.37 187.90 0\n"
               "1073741824 268435456 float sum -1 10000 107.37 201.32 0\n");
         }).starts_with("log:2: busbw/algbw of this row is not that of the rows above"));
+  // NCCL_TESTS_SPLIT: two communicators of two ranks each.
+  CHECK(error_text([&] {
+          facts(
+              "#  Rank  0 Group  0 Pid  1 on  a device  0 [0x07] H100\n"
+              "#  Rank  1 Group  1 Pid  2 on  a device  1 [0x08] H100\n"
+              "#  Rank  2 Group  0 Pid  3 on  b device  0 [0x07] H100\n"
+              "#  Rank  3 Group  1 Pid  4 on  b device  1 [0x08] H100\n"
+              "1073741824 268435456 float sum -1 10000 107.37 107.37 0\n");
+        }) ==
+        "log:1: 2 groups run at the same time (NCCL_TESTS_SPLIT): what one of them takes says "
+        "nothing of a call of all ranks\nhint: run nccl-tests without a split; "
+        "`fabricast bench --split` forecasts one with it");
+  // Two digits of a bandwidth below 1 GB/s hold many ratios.
+  CHECK(error_text([&] {
+          facts("64 16 float sum -1 26.4 0.00 0.00 0\n");
+        }).find("busbw/algbw between 0 and ") != std::string::npos);
   // 1,024 ranks: 2 x 1023/1024 = 1.998; five digits do not tell them from 900.
   const LogFacts many = facts(
       "1073741824 268435456 float sum -1 10000 107.37 214.53 0 10000 "

@@ -127,15 +127,19 @@ TEST_CASE("plan: variations multiply, and the front has no row that another beat
           minutes_under_sanitizers()) {
   const PartsCatalogue parts = load_catalogue();
   const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
-  const auto twice = vary(one, "nodes=1,2", parts);
-  const auto four = vary(twice, "nics=4,8", parts);
+  const auto twice = vary(one, "nodes=1,2");
+  const auto four = vary(twice, "nics=4,8");
   REQUIRE(four.size() == 4);
   CHECK(four[3].name == "nodes=2, nics=8");
   CHECK(four[3].config.nodes == 2);
-  CHECK(vary(one, "bucket=25MiB", parts)[0].config.layout.bucket == 25.0 * (1 << 20));
-  CHECK(vary(one, "oversubscription=4", parts)[0].config.oversubscription == 4);
-  CHECK(error_text([&] { vary(one, "gpus=8", parts); }).starts_with("\"gpus\" cannot be varied"));
-  CHECK(error_text([&] { vary(one, "nodes", parts); }).starts_with("\"nodes\" is no variation"));
+  CHECK(four[2].config.topology == "dgx-a100:nics=4");
+  const auto there = vary(vary(one, "nics=4"), "topology=dgx-h100,hgx-b200:gpu=B300_SXM");
+  CHECK(there[0].config.topology == "dgx-h100:nics=4");
+  CHECK(there[1].config.topology == "hgx-b200:gpu=B300_SXM:nics=4");
+  CHECK(vary(one, "bucket=25MiB")[0].config.layout.bucket == 25.0 * (1 << 20));
+  CHECK(vary(one, "oversubscription=4")[0].config.oversubscription == 4);
+  CHECK(error_text([&] { vary(one, "gpus=8"); }).starts_with("\"gpus\" cannot be varied"));
+  CHECK(error_text([&] { vary(one, "nodes"); }).starts_with("\"nodes\" is no variation"));
   std::vector<Plan> plans;
   for (const NamedConfig& each : twice) plans.push_back(plan_step(each.config, parts, {2, false}));
   const auto front = pareto_front(plans);
@@ -231,11 +235,11 @@ TEST_CASE("plan: twins stand in one line, and headroom stays free" * minutes_und
 TEST_CASE("plan: a variation that is refused has a line, the others go on") {
   const PartsCatalogue parts = load_catalogue();
   const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
-  const std::vector<NamedStep> steps = run_variations(vary(one, "nics=3,4", parts), parts);
+  const std::vector<NamedStep> steps = run_variations(vary(one, "nics=12,4"), parts);
   REQUIRE(steps.size() == 2);
-  CHECK(steps[0].refused == "3 NICs of the 8 of a node do not lie evenly");
+  CHECK(steps[0].refused == "12 NICs: dgx-a100 has 8");
   CHECK(steps[1].refused.empty());
-  CHECK(variations_text(steps).find("nics=3  refused: 3 NICs") != std::string::npos);
+  CHECK(variations_text(steps).find("nics=12  refused: 12 NICs") != std::string::npos);
   const auto json = testing::rows_of_json(step_report(steps), "rows");
   CHECK(json[0]["refused"] == steps[0].refused);
   CHECK(json[1]["step_s"] == seconds(steps[1].result.step.time));
@@ -245,17 +249,17 @@ TEST_CASE("plan: a variation that is refused has a line, the others go on") {
   CHECK(csv.row(0).text("step_s").empty());
   CHECK(*csv.row(1).positive("step_s") ==
         doctest::Approx(seconds(steps[1].result.step.time)).epsilon(1e-8));
-  CHECK(error_text([&] { run_variations(vary(one, "nics=3,5", parts), parts); }) ==
-        "3 NICs of the 8 of a node do not lie evenly");
+  CHECK(error_text([&] { run_variations(vary(one, "nics=12,13"), parts); }) ==
+        "12 NICs: dgx-a100 has 8\nhint: so many at most, or a multiple of 8");
   CHECK(error_text([&] {
-          run_variations(vary(one, "topology=nope,neither", parts), parts);
+          run_variations(vary(one, "topology=nope,neither"), parts);
         }).find("nope") != std::string::npos);
 }
 
 TEST_CASE("plan: text, CSV and JSON say the same") {
   const PartsCatalogue parts = load_catalogue();
   const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
-  const std::vector<Plan> plans = run_plans(vary(one, "nodes=1,2", parts), parts, {3, false, 0.08});
+  const std::vector<Plan> plans = run_plans(vary(one, "nodes=1,2"), parts, {3, false, 0.08});
   const CsvTable csv(report_csv(plan_report(plans)), "plan.csv");
   const auto json = testing::rows_of_json(plan_report(plans), "rows");
   const std::string text = plan_text(plans);
