@@ -19,13 +19,6 @@ int calls_of(const TwoJobs::Job& job, const TwoJobs::Job& other) {
 
 }  // namespace
 
-std::vector<Stream> streams_of(std::span<const CollectiveRun> runs, int calls) {
-  std::vector<Stream> out;
-  for (const CollectiveRun& run : runs)
-    out.push_back({std::vector<CollectiveRun>(static_cast<std::size_t>(calls), run), {}});
-  return out;
-}
-
 TwoJobs side_by_side(const Cluster& cluster, const SoftwareCosts& software,
                      std::span<const CollectiveRun> first, std::span<const CollectiveRun> second) {
   TwoJobs out;

@@ -2,14 +2,10 @@
 // Two jobs that call at the same time: how much each is slowed by the other.
 
 #include <span>
-#include <vector>
 
 #include "models/nccl/run/simulation.hpp"
 
 namespace fabricast {
-
-/// So many equal calls, one after another, of each communicator.
-std::vector<Stream> streams_of(std::span<const CollectiveRun> runs, int calls);
 
 struct TwoJobs {
   struct Job {

@@ -280,6 +280,13 @@ SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
   return simulate_planned(cluster, software, stream, plan_job(cluster, stream, symmetry), options);
 }
 
+std::vector<Stream> streams_of(std::span<const CollectiveRun> runs, int calls) {
+  std::vector<Stream> out;
+  for (const CollectiveRun& run : runs)
+    out.push_back({std::vector<CollectiveRun>(static_cast<std::size_t>(calls), run), {}});
+  return out;
+}
+
 StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                        std::span<const Stream> streams, const SimulationOptions& options) {
   return simulate(cluster, software, streams, plan_job(cluster, streams), options);

@@ -97,6 +97,9 @@ struct StreamsResult : RunFacts {
   Duration time;  ///< until the last stream ends
 };
 
+/// One for each of these, of so many such calls in a row.
+std::vector<Stream> streams_of(std::span<const CollectiveRun> runs, int calls = 1);
+
 /// Exact sharing as of the chunk rung: a link serves slices in order of arrival, whoever sends
 /// them. A stream of one call takes the time of that call alone (simulate() above). REQUIRES: as
 /// simulate(); streams with runs.

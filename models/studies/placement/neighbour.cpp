@@ -196,7 +196,7 @@ class Pair {
   }
 
   std::uint64_t size(const Cluster& cluster, const Side& side) const {
-    const std::vector<Stream> all = streams_of(side.runs, 1);
+    const std::vector<Stream> all = streams_of(side.runs);
     return job_size(cluster, parts_.software, all, plan_job(cluster, all)).slices;
   }
 
@@ -242,7 +242,7 @@ class Pair {
     const auto run = [&](const Side& side, const NetworkPlan& plan) {
       SimulationOptions options;
       options.network = plan;
-      return simulate(cluster, parts_.software, streams_of(side.runs, 1), options);
+      return simulate(cluster, parts_.software, streams_of(side.runs), options);
     };
     const StreamsResult alone_a = run(a, a.plan), alone_b = run(b, b.plan);
     const auto beside = [&](Side& side, const StreamsResult& own, const StreamsResult& other,

@@ -84,11 +84,6 @@ class CrowdTime {
   double nodes_of(const std::vector<CollectiveRun>& runs) const {
     return static_cast<double>(members_of(runs.front(), cluster_.nodes()).nodes().size());
   }
-  static std::vector<Stream> streams_of(const std::vector<CollectiveRun>& runs) {
-    std::vector<Stream> out;
-    for (const CollectiveRun& run : runs) out.push_back({{run}, {}});
-    return out;
-  }
 
   const Cluster& cluster_;
   const SoftwareCosts& software_;
