@@ -114,7 +114,7 @@ int run(const UpgradeOptions& options, const CLI::App& command, const Answers& a
     print_err(
         "{} otherwise, and how long is not known: --fail-over cannot say that none takes "
         "longer\n",
-        unknown == 1 ? "1 call runs" : fmt::format("{} calls run", unknown));
+        calls_run(unknown));
     return kCheckFailed;
   }
   return drifts.empty() ? kDone : kCheckFailed;

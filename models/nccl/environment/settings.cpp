@@ -88,15 +88,9 @@ class Reader {
   /// NCCL rounds these chunks down to whole grains of 512 bytes since 2.22, to elements before
   /// (partition.hpp), and divides by what is left.
   std::optional<Bytes> nvls_chunk(std::string_view name) {
-    const auto n = env_.integer(name);
-    if (!n) return std::nullopt;
     const std::int64_t least = env_.version() >= kNccl2_22 ? 512 : 8;
-    if (*n < least) {
-      throw Error(env_.quoted(name) + ": NCCL reads " + std::to_string(*n) +
-                      " bytes, and cannot work with less than " + std::to_string(least),
-                  "write bytes in digits, e.g. " + std::string(name) + "=131072");
-    }
-    return Bytes{*n};
+    return at_least(name, least, "and cannot work with less than " + std::to_string(least),
+                    Bytes{128 << 10});
   }
 
   /// What must be one or more for NCCL to work.
@@ -220,15 +214,20 @@ class Reader {
   }
 
   void buffer(std::string_view name, Bytes& size, std::int64_t least) {
+    size = at_least(name, least, "too small for its 8 slots", size).value_or(size);
+  }
+
+  /// Bytes; fewer are refused: most likely a unit was written, which NCCL does not read.
+  std::optional<Bytes> at_least(std::string_view name, std::int64_t least, const std::string& why,
+                                Bytes usual) {
     const auto n = env_.integer(name);
-    if (!n) return;
+    if (!n) return std::nullopt;
     if (*n < least) {
       throw Error(
-          env_.quoted(name) + ": NCCL reads " + std::to_string(*n) +
-              " bytes, too small for its 8 slots",
-          "write bytes in digits, e.g. " + std::string(name) + "=" + std::to_string(size.count));
+          env_.quoted(name) + ": NCCL reads " + std::to_string(*n) + " bytes, " + why,
+          "write bytes in digits, e.g. " + std::string(name) + "=" + std::to_string(usual.count));
     }
-    size = Bytes{*n};
+    return Bytes{*n};
   }
 
   NcclSettings s_;

@@ -34,8 +34,7 @@ class Line {
   /// And NCCL takes the same for it; if `as_large_chunks`, them, too.
   bool is_affordable(const CallAt& at, std::uint64_t most, bool as_large_chunks) const {
     const std::optional<CallSize> size = size_of_(at);
-    return size && size->simulated <= most && size->algorithm == size_->algorithm &&
-           size->protocol == size_->protocol && size->channels == size_->channels &&
+    return size && size->simulated <= most && size->takes_as(*size_) &&
            (!as_large_chunks || size->chunk == size_->chunk);
   }
 

@@ -37,6 +37,11 @@ struct CallSize {
   int channels = 0;
   std::int64_t chunk = 0;  ///< elements of a channel's first part; 0: of sends and receives
   Growth growth = Growth::node;
+
+  /// NCCL takes the same for both, chunks apart.
+  bool takes_as(const CallSize& other) const {
+    return algorithm == other.algorithm && protocol == other.protocol && channels == other.channels;
+  }
 };
 /// Of the call, which takes so many.
 CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated);

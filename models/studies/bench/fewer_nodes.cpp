@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/hardware/cluster/leaves.hpp"
+#include "models/nccl/run/affordable.hpp"
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/extrapolation.hpp"
 #include "models/nccl/run/job_size.hpp"
@@ -178,11 +179,6 @@ class FewerNodes {
   std::uint64_t most_;
 };
 
-std::int64_t chunk_of(const CollectiveRun& run, const Cluster& cluster) {
-  const Partition partition = partition_of(run, members_of(run, cluster.nodes()));
-  return partition.parts.empty() ? 0 : partition.parts.front().chunk_elements;
-}
-
 bool has_full_leaves(const Cluster& cluster) {
   const int leaf = cluster.nodes_per_leaf();
   return cluster.hosts() <= leaf || cluster.hosts() % leaf == 0;
@@ -253,12 +249,16 @@ void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const Softwa
                            const CollectiveRun& all, std::uint64_t most,
                            const CallOnFewer& on_fewer) {
   if (!all.has_algorithm() || !has_full_leaves(cluster)) return;
+  const CallSize whole = size_of_call(all, run.bounds.events);
   std::vector<BoundedCall> calls;
   for (int fewer = cluster.nodes() / 2; fewer >= kRingLeast && calls.size() < 2; fewer /= 2) {
+    // Each of the ranks has as many steps as there are ranks.
+    const double share = static_cast<double>(fewer) / cluster.nodes();
+    if (static_cast<double>(whole.simulated) * share * share > static_cast<double>(most)) continue;
     const std::optional<PlacedCall> call = on_fewer(fewer);
-    if (!call || call->run.channels != all.channels ||
-        chunk_of(call->run, call->cluster) != chunk_of(all, cluster))
-      return;
+    if (!call) return;
+    const CallSize there = size_of_call(call->run, 0);
+    if (!there.takes_as(whole) || there.chunk != whole.chunk) return;
     if (auto one = bounded_call(*call, software, most / 4)) {
       calls.push_back(*one);
     } else if (!calls.empty()) {

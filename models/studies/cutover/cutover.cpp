@@ -153,7 +153,6 @@ class Study {
       if (count == 0) continue;
       cell.emplace();
       cell->count = count;
-      cell->requested = size;
       cell->size = exact_size(place, count);
       const TunerDecision decision = decision_of(place, count);
       for (const Candidate& candidate : decision.candidates) {

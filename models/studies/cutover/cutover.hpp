@@ -55,7 +55,6 @@ struct CutoverTime {
 
 /// One size on one number of nodes. Not there where it rounds down to nothing.
 struct CutoverCell {
-  Bytes requested;
   Bytes size;  ///< what is simulated: the count is rounded down to whole elements
   std::int64_t count = 0;
   std::vector<std::optional<CutoverTime>> times;  ///< by CutoverResult::contenders

@@ -28,15 +28,17 @@ Json named(const CutoverResult& result, std::optional<std::size_t> contender) {
   return contender ? Json(to_text(result.contenders[*contender])) : Json();
 }
 
-void add_times(const CutoverResult& result, const CutoverColumn& column, const CutoverCell& cell,
+void add_times(const CutoverResult& result, const CutoverColumn& column, std::size_t size,
                ReportTable& out) {
+  if (!column.cells[size]) return;
+  const CutoverCell& cell = *column.cells[size];
   for (std::size_t i = 0; i < cell.times.size(); ++i) {
     if (!cell.times[i]) continue;
     const double time = cell.times[i]->time_us;
     const double busbw = static_cast<double>(cell.size.count) / time / 1e3 *
                          busbw_factor(result.config.collective, column.ranks);
-    out.add({to_text(result.config.collective), column.nodes, column.ranks, cell.requested.count,
-             algorithm_text(result.contenders[i], *cell.times[i]),
+    out.add({to_text(result.config.collective), column.nodes, column.ranks,
+             result.config.sizes[size].count, algorithm_text(result.contenders[i], *cell.times[i]),
              protocol_text(result.contenders[i]), time, busbw, cell.times[i]->extrapolated,
              cell.fastest == i, cell.chosen == i});
   }
@@ -47,8 +49,8 @@ ReportTable rows_table(const CutoverResult& result) {
   ReportTable out("rows", {kCollective, kNodes, kRanks, kSize, kAlgorithm, kProtocol, kTime, kBusbw,
                            flag("extrapolated"), flag("fastest"), flag("nccl_takes")});
   for (const CutoverColumn& column : result.columns) {
-    for (const auto& cell : column.cells)
-      if (cell) add_times(result, column, *cell, out);
+    for (std::size_t size = 0; size < column.cells.size(); ++size)
+      add_times(result, column, size, out);
   }
   return out;
 }
@@ -60,9 +62,10 @@ ReportTable choices_table(const std::vector<Variant>& variants) {
                   {text("changed"), kNodes, kSize, text("fastest"), text("nccl"), number("loss")});
   for (const Variant& variant : variants) {
     for (const CutoverColumn& column : variant.result->columns) {
-      for (const auto& cell : column.cells) {
+      for (std::size_t size = 0; size < column.cells.size(); ++size) {
+        const auto& cell = column.cells[size];
         if (!cell) continue;
-        out.add({variant.changed, column.nodes, cell->requested.count,
+        out.add({variant.changed, column.nodes, variant.result->config.sizes[size].count,
                  named(*variant.result, cell->fastest), named(*variant.result, cell->chosen),
                  cell->loss()});
       }

@@ -23,6 +23,12 @@ std::string percent(double share) { return fmt::format("{:+.1f} %", share * 100)
 std::string share_text(int part, int all) {
   return fmt::format("{:.1f} %", all == 0 ? 0.0 : 100.0 * part / all);
 }
+/// The largest change of a target's times; `none` where they are equal.
+std::string most_text(const UpgradeResult& result, std::size_t target, double share,
+                      const std::string& none) {
+  if (std::abs(share) > kEqualTimes) return percent(share);
+  return result.calls_without_times(target) == 0 ? none : "not known";
+}
 
 /// "Ring LL128, 16 channels"; of equal choices what else differs.
 std::string run_text(const CallKey& key, const CallDifference& difference) {
@@ -100,14 +106,10 @@ class Page {
     for (std::size_t column = 1; column < 6; ++column) table.align_right(column);
     for (std::size_t t = 0; t < result_.summaries.size(); ++t) {
       const UpgradeSummary& one = result_.summaries[t];
-      const bool knows_all = result_.calls_without_times(t) == 0;
-      const auto most = [&](double share, double sign) {
-        if (share > kEqualTimes) return percent(sign * share);
-        return std::string(knows_all ? "none" : "not known");
-      };
       table.add({result_.config.targets[t].name, std::to_string(one.calls),
                  share_text(one.choice, one.calls), share_text(one.otherwise, one.calls),
-                 most(one.largest_loss, 1), most(one.largest_gain, -1)});
+                 most_text(result_, t, one.largest_loss, "none"),
+                 most_text(result_, t, -one.largest_gain, "none")});
     }
     out_ += table.text() + "\n";
   }
@@ -149,14 +151,11 @@ class Page {
       for (const UpgradeChange* change : others)
         for (const UpgradeStretch& stretch : change->stretches)
           (stretch.has_times() ? equal : unknown) += stretch.calls;
-      const auto runs = [](int calls) {
-        return calls == 1 ? "1 call runs" : fmt::format("{} calls run", calls);
-      };
       if (equal > 0)
-        out_ += fmt::format("  {} otherwise in the same time (within {:.1f} %)\n", runs(equal),
+        out_ += fmt::format("  {} otherwise in the same time (within {:.1f} %)\n", calls_run(equal),
                             kEqualTimes * 100);
       if (unknown > 0)
-        out_ += fmt::format("  {} otherwise; how long is not known\n", runs(unknown));
+        out_ += fmt::format("  {} otherwise; how long is not known\n", calls_run(unknown));
     }
     out_ += "\n";
   }
@@ -205,6 +204,10 @@ class Page {
 
 }  // namespace
 
+std::string calls_run(int calls) {
+  return calls == 1 ? "1 call runs" : fmt::format("{} calls run", calls);
+}
+
 std::string upgrade_text(const UpgradeResult& result, const UpgradePage& page) {
   return Page(result, page).text();
 }
@@ -219,7 +222,8 @@ std::string upgrade_markdown(const UpgradeResult& result) {
     const UpgradeSummary& one = result.summaries[t];
     out += fmt::format("| {} | {} | {} | {} | {} |\n", config.targets[t].name,
                        share_text(one.choice, one.calls), share_text(one.otherwise, one.calls),
-                       percent(one.largest_loss), percent(-one.largest_gain));
+                       most_text(result, t, one.largest_loss, percent(one.largest_loss)),
+                       most_text(result, t, -one.largest_gain, percent(-one.largest_gain)));
   }
   out +=
       "\n| time | machine | call | was | is | since | cause | gives it back |\n"

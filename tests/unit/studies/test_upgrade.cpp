@@ -277,6 +277,17 @@ TEST_CASE("upgrade: what CI reads") {
   CHECK(report["facts"]["releases"].size() == 2);
 }
 
+TEST_CASE("upgrade: what cannot be simulated is not equal, and fails in CI") {
+  const UpgradeResult result = answer(question("hgx-b200", "2.21.5", "2.30.7", {2}));
+  CHECK(result.calls_without_times() > 0);
+  CHECK(result.calls_without_times() == result.calls_without_times(0));
+  CHECK(upgrade_markdown(result).find("| not known | not known |") != std::string::npos);
+  CHECK(upgrade_junit(result, std::nullopt).find("failures=\"0\"") != std::string::npos);
+  const std::string junit = upgrade_junit(result, 0.02);
+  CHECK(junit.find("failures=\"0\"") == std::string::npos);
+  CHECK(junit.find("not known: ") != std::string::npos);
+}
+
 TEST_CASE("upgrade: an earlier answer as baseline") {
   const UpgradeConfig config = question("dgx-h100", "2.27.7", "2.28.9", {4});
   const UpgradeResult result = answer(config);
