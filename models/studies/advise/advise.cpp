@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "models/studies/advise/worth_trying.hpp"
 #include "models/studies/bench/bench_bands.hpp"
@@ -145,18 +146,22 @@ class Advice {
       after_ = before_;
       return;
     }
-    after_ = run_work(in(result_.best), parts_, false);
-    result_.whatif = run_whatif(result_.config.work, in(result_.best), parts_, bands_, for_each_);
+    const Work& work = result_.config.work;
+    const Work best = in(result_.best);
+    after_ = run_work(best, parts_, false);
+    result_.whatif = is_step(work) ? run_whatif(work, best, parts_, bands_, for_each_)
+                                   : run_whatif(work, best, parts_, bands_, for_each_, known_);
     for (std::size_t i = 0; i < result_.whatif->factors.size(); ++i)
       result_.lines.push_back(line(i));
   }
 
-  AdviseLine line(std::size_t number) const {
+  AdviseLine line(std::size_t number) {
     AdviseLine out;
     out.factor = result_.whatif->factors[number];
     out.pinned = pinned_ && out.factor.name == "NCCL_IB_HCA";
     double sum = 0, most = 0;
     int rows = 0;
+    const WhatifRow* helped = nullptr;  // most
     for (std::size_t r = 0; r < result_.whatif->rows.size(); ++r) {
       if (!rules_.counts[r]) continue;
       const WhatifRow& row = result_.whatif->rows[r];
@@ -168,12 +173,32 @@ class Advice {
       ++rows;
       if (gain <= most) continue;
       most = gain;
-      out.row = row.before.what;
-      out.reason = worth.last_us ? worth.mechanism : "the others are refused without it";
+      helped = &row;
+    }
+    if (helped != nullptr) {
+      out.row = helped->before.what;
+      out.reason = helped->worths[number].last_us ? explained(*helped).worths[number].mechanism
+                                                  : "the others are refused without it";
     }
     out.saves_most = 1 - std::exp(-most);
     out.saves = 1 - std::exp(-sum / rows);
     return out;
+  }
+
+  /// The row with mechanisms: of calls only those are explained that a line tells of.
+  const WhatifRow& explained(const WhatifRow& row) {
+    const auto* bench = std::get_if<BenchConfig>(&result_.config.work);
+    if (bench == nullptr) return row;
+    const auto [at, is_new] = explained_.try_emplace(&row);
+    if (is_new) {
+      BenchConfig alone = *bench;
+      alone.collectives = {*row.before.collective};
+      alone.nodes = {row.before.nodes};
+      alone.sizes = {row.before.size};
+      at->second =
+          run_whatif(alone, work_in(alone, result_.best), parts_, bands_, for_each_).rows.front();
+    }
+    return at->second;
   }
 
   /// What saves `least` of some row alone and is no line: each with the reason.
@@ -353,6 +378,7 @@ class Advice {
   SearchRules rules_;
   WorkRun before_, after_;
   mutable KnownCalls known_;  ///< what the settings that are tried have in common
+  std::map<const WhatifRow*, WhatifRow> explained_;  ///< of result_.whatif
   bool pinned_ = false;
   AdviseResult result_;
 };

@@ -87,6 +87,7 @@ std::optional<MovesWorthTrying> moves_worth_trying(const AdviseConfig& config,
   };
   if (!is_too_much(before)) return std::nullopt;
   BenchConfig work = std::get<BenchConfig>(config.work);
+  work.one_shot = true;  // a fifth of the events of calls in a row, and as good to tell moves apart
   std::optional<WorkRun> run;
   while (!run || is_too_much(*run)) {
     const std::optional<BenchConfig> fewer = on_half(work);

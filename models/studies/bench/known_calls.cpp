@@ -6,11 +6,11 @@
 
 namespace fabricast {
 
-const RunTimes* KnownCalls::find(const Key& key, const CollectiveRun& run) const {
+KnownCalls::Known* KnownCalls::find(const Key& key, const CollectiveRun& run) {
   const auto alike = known_.find(key);
   if (alike == known_.end()) return nullptr;
-  for (const Known& one : alike->second)
-    if (is_same_work(one.run, run)) return &one.times;
+  for (Known& one : alike->second)
+    if (is_same_work(one.run, run)) return &one;
   return nullptr;
 }
 
@@ -19,20 +19,33 @@ RunTimes KnownCalls::at(const Cluster& cluster, const CollectiveRun& run,
   const Key key{cluster.nodes(), cluster.hosts(), cluster.fabric().routing,
                 run.collective,  run.algorithm,   run.protocol,
                 run.count,       run.channels};
-  {
-    const std::lock_guard lock(mutex_);
-    ++counts_.asked;
-    if (const RunTimes* times = find(key, run)) return *times;
-    ++counts_.simulated;
+  std::unique_lock lock(mutex_);
+  ++counts_.asked;
+  const bool is_comparable = is_same_work(run, run);
+  while (const Known* one = find(key, run)) {
+    if (one->times) return *one->times;
+    ready_.wait(lock);
   }
-  RunTimes out = simulate();
+  ++counts_.simulated;
+  if (is_comparable) known_[key].push_back({run, {}});
+  lock.unlock();
+  std::optional<RunTimes> out;
+  try {
+    out = simulate();
+  } catch (...) {
+    lock.lock();
+    std::erase_if(known_[key], [&](const Known& one) { return is_same_work(one.run, run); });
+    ready_.notify_all();
+    throw;
+  }
   if (kept_ == Kept::times) {
-    out.alone.links = {};
-    out.alone.rank_finish = {};
+    out->alone.links = {};
+    out->alone.rank_finish = {};
   }
-  const std::lock_guard lock(mutex_);
-  if (find(key, run) == nullptr) known_[key].push_back({run, out});
-  return out;
+  lock.lock();
+  if (Known* one = find(key, run)) one->times = out;
+  ready_.notify_all();
+  return *out;
 }
 
 MemoCounts KnownCalls::counts() const {

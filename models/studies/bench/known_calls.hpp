@@ -2,10 +2,12 @@
 // Times of calls that several benches of one site have in common: settings that are tried one after
 // another leave most calls as they are. Asked once.
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -22,8 +24,8 @@ class KnownCalls {
   enum class Kept : std::uint8_t { times, all };
   explicit KnownCalls(Kept kept = Kept::times) : kept_(kept) {}
 
-  /// The run: known, or what `simulate` gives, as far as that is kept. A call that two threads ask
-  /// for at once is simulated by both.
+  /// The run: known, or what `simulate` gives, as far as that is kept. A thread that
+  /// asks for what another one simulates waits for it.
   RunTimes at(const Cluster& cluster, const CollectiveRun& run,
               const std::function<RunTimes()>& simulate);
   MemoCounts counts() const;
@@ -34,13 +36,14 @@ class KnownCalls {
   using Key = std::tuple<int, int, Routing, Collective, Algorithm, Protocol, std::int64_t, int>;
   struct Known {
     CollectiveRun run;
-    RunTimes times;
+    std::optional<RunTimes> times;  ///< nothing: a thread simulates it
   };
 
-  const RunTimes* find(const Key& key, const CollectiveRun& run) const;
+  Known* find(const Key& key, const CollectiveRun& run);
 
   Kept kept_;
   mutable std::mutex mutex_;
+  std::condition_variable ready_;
   std::map<Key, std::vector<Known>> known_;
   MemoCounts counts_;
 };

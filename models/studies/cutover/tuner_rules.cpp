@@ -39,36 +39,30 @@ class Column {
     for (int power = kSmallest; power <= kLargest; ++power) add(Bytes{std::int64_t{1} << power});
   }
 
-  /// The calls whose times are needed first: NCCL's own, and of what could take its place the
-  /// smallest one.
-  void list_first(std::vector<CallTimes::Asked>& out) {
-    for (Row& row : rows_) {
-      for (std::size_t i = 0; i < row.recipes.size(); ++i) {
-        const Candidate& one = row.own.candidates[i];
-        if (!is_asked(row, one)) continue;
-        const auto is_first = smallest_.try_emplace(pair_of(one), out.size()).second;
-        if (is_first || is_own(one, row.pick)) ask(row, i, out);
-      }
+  std::size_t sizes() const { return rows_.size(); }
+
+  /// The calls whose times are needed first: NCCL's own.
+  void list_own(std::vector<CallTimes::Asked>& out) {
+    for (Row& row : rows_)
+      for (std::size_t i = 0; i < row.recipes.size(); ++i)
+        if (is_own(row.own.candidates[i], row.pick)) ask(row, i, out);
+  }
+
+  /// Of a size, by the times of what was listed before, what could be faster than NCCL's own: no
+  /// choice takes less than it does for a smaller message.
+  void list(std::size_t size, const std::vector<TimeRecipe>& before,
+            std::vector<CallTimes::Asked>& out) {
+    Row& row = rows_[size];
+    const std::optional<double> own_us = own_time(row, before);
+    for (std::size_t i = 0; own_us && i < row.recipes.size(); ++i) {
+      const Candidate& one = row.own.candidates[i];
+      if (row.recipes[i] || !one.excluded.empty()) continue;
+      if (time_below(size, one, before) * doubt_of(one.algorithm, row.pick.nodes) < *own_us)
+        ask(row, i, out);
     }
   }
 
-  /// Then, by the times of these, what could be faster than NCCL's own: a larger message takes no
-  /// less than the smallest one did.
-  void list_rest(const std::vector<TimeRecipe>& first, std::vector<CallTimes::Asked>& out) {
-    for (Row& row : rows_) {
-      const std::optional<double> own_us = own_time(row, first);
-      for (std::size_t i = 0; own_us && i < row.recipes.size(); ++i) {
-        const Candidate& one = row.own.candidates[i];
-        if (row.recipes[i] || !is_asked(row, one)) continue;
-        const TimeRecipe& least = first[smallest_.at(pair_of(one))];
-        if (!least.exists() ||
-            times_.time_us(least) * doubt_of(one.algorithm, row.pick.nodes) < *own_us)
-          ask(row, i, out);
-      }
-    }
-  }
-
-  /// By the times of both. Where NCCL's own call is too large to have one, it stays.
+  /// By the times of all. Where NCCL's own call is too large to have one, it stays.
   std::vector<TunerPick> picks(const std::vector<TimeRecipe>& recipes) const {
     std::vector<TunerPick> out;
     for (const Row& row : rows_) {
@@ -83,16 +77,12 @@ class Column {
   }
 
  private:
-  using Pair = std::pair<Algorithm, Protocol>;
-
   struct Row {
     TunerPick pick;  ///< NCCL's own
     TunerDecision own;
     std::int64_t count = 0;
     std::vector<std::optional<std::size_t>> recipes;  ///< by candidate: the number of what is asked
   };
-
-  static Pair pair_of(const Candidate& one) { return {one.algorithm, one.protocol}; }
 
   void ask(Row& row, std::size_t candidate, std::vector<CallTimes::Asked>& out) {
     const Candidate& one = row.own.candidates[candidate];
@@ -107,6 +97,18 @@ class Column {
       if (is_own(row.own.candidates[i], row.pick) && recipes[*row.recipes[i]].exists())
         return times_.time_us(recipes[*row.recipes[i]]);
     return std::nullopt;
+  }
+  /// What the choice takes for the largest of the smaller sizes that it has a time for; 0 of none.
+  double time_below(std::size_t size, const Candidate& one,
+                    const std::vector<TimeRecipe>& recipes) const {
+    while (size-- > 0) {
+      const Row& row = rows_[size];
+      for (std::size_t i = 0; i < row.recipes.size(); ++i)
+        if (is_pair(row.own.candidates[i], one.algorithm, one.protocol) && row.recipes[i] &&
+            recipes[*row.recipes[i]].exists())
+          return times_.time_us(recipes[*row.recipes[i]]);
+    }
+    return 0;
   }
   using Timed = std::vector<std::pair<const Candidate*, double>>;
 
@@ -149,13 +151,11 @@ class Column {
     return out;
   }
 
-  static bool is_own(const Candidate& one, const TunerPick& pick) {
-    return one.algorithm == pick.own_algorithm && one.protocol == pick.own_protocol;
+  static bool is_pair(const Candidate& one, Algorithm algorithm, Protocol protocol) {
+    return one.algorithm == algorithm && one.protocol == protocol;
   }
-
-  /// NCCL's own, and what it could take in its place.
-  static bool is_asked(const Row& row, const Candidate& one) {
-    return is_own(one, row.pick) || one.excluded.empty();
+  static bool is_own(const Candidate& one, const TunerPick& pick) {
+    return is_pair(one, pick.own_algorithm, pick.own_protocol);
   }
 
   /// Over sizes only: other numbers of nodes have columns of their own.
@@ -169,7 +169,7 @@ class Column {
         decide(communicator_.model, collective_,
                message_size(collective_, count, kFloatBytes, communicator_.ranks), kFloatBytes);
     for (const Candidate& one : there.candidates)
-      if (one.algorithm == like.algorithm && one.protocol == like.protocol && one.excluded.empty())
+      if (is_pair(one, like.algorithm, like.protocol) && one.excluded.empty())
         return number(one, count);
     return std::nullopt;
   }
@@ -192,7 +192,6 @@ class Column {
   Collective collective_;
   CallTimes& times_;
   std::vector<Row> rows_;
-  std::map<Pair, std::size_t> smallest_;  ///< the number of what is asked of the smallest call
   std::map<std::tuple<Algorithm, Protocol, std::int64_t>, std::size_t> numbers_;
 };
 
@@ -266,10 +265,17 @@ TunerPlan plan_tuner(const BenchConfig& config, const PartsCatalogue& parts,
     times.simulate(all);
     recipes.insert(recipes.end(), made.begin(), made.end());
   };
-  for (Column& column : columns) column.list_first(asked);
+  std::size_t sizes = 0;
+  for (Column& column : columns) {
+    column.list_own(asked);
+    sizes = std::max(sizes, column.sizes());
+  }
   simulate();
-  for (Column& column : columns) column.list_rest(recipes, asked);
-  simulate();
+  for (std::size_t size = 0; size < sizes; ++size) {
+    for (Column& column : columns)
+      if (size < column.sizes()) column.list(size, recipes, asked);
+    simulate();
+  }
   for (const Column& column : columns) {
     const std::vector<TunerPick> picks = column.picks(recipes);
     add_rules(picks, out.rules);

@@ -49,11 +49,11 @@ TimeRecipe CallTimes::recipe(const CallAt& at, const NumberAt& number_at, std::u
 
 std::vector<TimeRecipe> CallTimes::recipes(std::span<const Asked> asked,
                                            std::optional<std::uint64_t> budget) {
-  std::vector<TimeRecipe> whole, out;
+  std::vector<TimeRecipe> out;
   std::vector<const TimeRecipe*> all;
   slices_max_ = slices_allowed_;
-  for (const Asked& one : asked) whole.push_back(recipe(one.at, one.number_at));
-  for (out = whole;;) {
+  for (const Asked& one : asked) out.push_back(recipe(one.at, one.number_at));
+  for (;;) {
     all.clear();
     for (const TimeRecipe& one : out) all.push_back(&one);
     std::vector<std::size_t> calls = needed(all);
@@ -61,8 +61,8 @@ std::vector<TimeRecipe> CallTimes::recipes(std::span<const Asked> asked,
     if (!budget || slices_max_ <= kSlicesLeast || slices_ + slices_of(calls) <= *budget) return out;
     slices_max_ = std::max(slices_max_ / 2, kSlicesLeast);
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      out[i] = recipe(asked[i].at, asked[i].number_at);
-      if (!out[i].exists()) out[i] = whole[i];
+      TimeRecipe smaller = recipe(asked[i].at, asked[i].number_at);
+      if (smaller.exists()) out[i] = std::move(smaller);
     }
   }
 }

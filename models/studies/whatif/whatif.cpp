@@ -20,16 +20,20 @@ constexpr std::uint32_t bit(std::size_t factor) { return 1U << factor; }
 /// The work in every combination of changes; the same rows in each. Some may be refused.
 class Combinations {
  public:
+  /// `times`: nothing is explained, and all calls are on one machine. Null: explained.
   Combinations(const Work& before, const std::vector<WhatifFactor>& factors,
-               const PartsCatalogue& parts, const ForEach& for_each)
-      : factors_(factors.size()), runs_(std::size_t{1} << factors.size()), refusals_(runs_.size()) {
-    std::vector<KnownCalls*> known;
-    for (std::uint32_t mask = 0; mask <= whole(); ++mask) {
+               const PartsCatalogue& parts, const ForEach& for_each, KnownCalls* times)
+      : factors_(factors.size()),
+        is_explained_(times == nullptr),
+        runs_(std::size_t{1} << factors.size()),
+        refusals_(runs_.size()) {
+    std::vector<KnownCalls*> known(runs_.size(), times);
+    for (std::uint32_t mask = 0; is_explained_ && mask <= whole(); ++mask) {
       const Job job = with_factors(job_of(before), factors, mask);
-      known.push_back(&known_
-                           .try_emplace({job.topology, job.fabric, job.version, explains(mask)},
-                                        KnownCalls::Kept::all)
-                           .first->second);
+      known[mask] = &known_
+                         .try_emplace({job.topology, job.fabric, job.version, explains(mask)},
+                                      KnownCalls::Kept::all)
+                         .first->second;
     }
     for_each(runs_.size(), [&](std::size_t index) {
       const auto mask = static_cast<std::uint32_t>(index);
@@ -50,6 +54,10 @@ class Combinations {
   }
 
   std::uint32_t whole() const { return bit(factors_) - 1; }
+  /// "" where nothing is explained. REQUIRES: neither is refused.
+  std::string mechanism_of(std::uint32_t from, std::uint32_t to, std::size_t row) const {
+    return is_explained_ ? mechanism(*runs_[from], *runs_[to], row) : std::string{};
+  }
   /// Nothing where it is refused.
   const std::optional<WorkRun>& run(std::uint32_t mask) const { return runs_[mask]; }
   /// Why, without a hint.
@@ -78,7 +86,8 @@ class Combinations {
  private:
   /// What changes with one factor, alone or as the last one, is told why.
   bool explains(std::uint32_t mask) const {
-    return std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors_);
+    return is_explained_ &&
+           (std::popcount(mask) <= 1 || std::popcount(mask) + 1 >= static_cast<int>(factors_));
   }
 
   /// In how many orders a combination is reached from none, and all from it.
@@ -95,6 +104,7 @@ class Combinations {
   }
 
   std::size_t factors_;
+  bool is_explained_;
   std::vector<std::optional<WorkRun>> runs_;
   std::vector<std::string> refusals_;
   std::vector<double> orders_to_, orders_from_;  ///< by combination
@@ -127,7 +137,7 @@ Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row, boo
   out.last_us = all.gain(others, factor, row);
   out.shapley_us = all.mean_gain(factor, row);
   if (out.alone_us) {
-    out.mechanism = mechanism(*all.run(0), *all.run(own), row);
+    out.mechanism = all.mechanism_of(0, own, row);
     const auto ratio = ratio_band(*all.run(0), *all.run(own), row, is_same_machine, bands);
     const double before_us = all.run(0)->rows[row].time_us;
     if (ratio) {
@@ -136,7 +146,7 @@ Worth worth_of(const Combinations& all, std::size_t factor, std::size_t row, boo
     }
   }
   if (out.mechanism.empty() && out.last_us) {
-    out.mechanism = mechanism(*all.run(others), *all.run(all.whole()), row);
+    out.mechanism = all.mechanism_of(others, all.whole(), row);
     if (!out.mechanism.empty()) out.mechanism = "with the others: " + out.mechanism;
   }
   return out;
@@ -233,11 +243,13 @@ Job with_factors(Job before, const std::vector<WhatifFactor>& factors, std::uint
   return before;
 }
 
-WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
-                        const BandTable& bands, const ForEach& for_each) {
+namespace {
+
+WhatifResult whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
+                    const BandTable& bands, const ForEach& for_each, KnownCalls* times) {
   WhatifResult out;
   out.factors = factors_between(job_of(before), job_of(after));
-  const Combinations all(before, out.factors, parts, for_each);
+  const Combinations all(before, out.factors, parts, for_each, times);
   const std::size_t factors = out.factors.size();
   const WorkRun &first = *all.run(0), &last = *all.run(all.whole());
   std::vector<std::string> refused;
@@ -252,7 +264,7 @@ WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalo
     WhatifRow& row = out.rows.emplace_back();
     row.before = first.rows[r];
     row.after = last.rows[r];
-    row.mechanism = mechanism(first, last, r);
+    row.mechanism = all.mechanism_of(0, all.whole(), r);
     row.ratio = ratio_band(first, last, r, is_same_machine(job_of(before), job_of(after)), bands);
     for (std::size_t i = 0; i < factors; ++i) {
       const Job changed = with_factors(job_of(before), out.factors, bit(i));
@@ -270,6 +282,18 @@ WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalo
   }
   for (std::string& note : refused) out.notes.push_back(std::move(note) + ".");
   return out;
+}
+
+}  // namespace
+
+WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
+                        const BandTable& bands, const ForEach& for_each) {
+  return whatif(before, after, parts, bands, for_each, nullptr);
+}
+
+WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
+                        const BandTable& bands, const ForEach& for_each, KnownCalls& times) {
+  return whatif(before, after, parts, bands, for_each, &times);
 }
 
 double WhatifTable::total_us(std::size_t run) const {

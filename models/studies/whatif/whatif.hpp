@@ -64,6 +64,10 @@ Job with_factors(Job before, const std::vector<WhatifFactor>& factors, std::uint
 /// Both ask for the same work. `bands`: empty = ratios have none. Throws Error.
 WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
                         const BandTable& bands, const ForEach& for_each);
+/// The same without mechanisms, of works that differ by environment alone: a call that `times` has
+/// is not simulated again.
+WhatifResult run_whatif(const Work& before, const Work& after, const PartsCatalogue& parts,
+                        const BandTable& bands, const ForEach& for_each, KnownCalls& times);
 
 /// The work under a setup of that name.
 struct NamedWork {
