@@ -75,7 +75,7 @@ class CaseReader {
       return read_serving(out, mode);
     if (mode != "pretrain" && mode != "sft" && mode != "lora")
       return fmt::format("mode {} is not modelled", mode);
-    const std::optional<double> measured = row_.positive("step_time_s");
+    const std::optional<double> measured = step_time();
     if (!measured) return "no step time";
     out.measured = *measured;
     out.weak = row_.text_or_blank("quality").find("weak") != std::string::npos;
@@ -108,7 +108,7 @@ class CaseReader {
   std::optional<Cut> usual_cut() const {
     constexpr int kMostTensor = 4;
     if (!row_.text("tp").empty() || !row_.text("framework").starts_with("MLPerf")) return {};
-    const int gpus = whole("gpus", 1), batch = whole("global_batch", 1);
+    const int gpus = count("gpus", 1), batch = count("global_batch", 1);
     const int steps = noted("grad accum ").value_or(0);
     if (steps == 0 || batch % steps != 0) return {};
     const int copies = std::min(gpus, batch / steps);
@@ -124,13 +124,23 @@ class CaseReader {
     return out;
   }
 
+  /// One at least.
+  int count(const char* column, int otherwise) const {
+    return row_.whole(column, 1, kMost).value_or(otherwise);
+  }
+  /// Of what 0 says that there is none.
   int whole(const char* column, int otherwise) const {
     return row_.whole(column, 0, kMost).value_or(otherwise);
+  }
+  /// Nothing: blank, or 0, which is no time.
+  std::optional<double> step_time() const {
+    const std::optional<double> out = row_.positive("step_time_s");
+    return out && *out > 0 ? out : std::nullopt;
   }
 
   /// Inference: its requests stand in the notes, "input 128, output 2048".
   std::string read_serving(StepCase& out, const std::string& mode) {
-    const std::optional<double> measured = row_.positive("step_time_s");
+    const std::optional<double> measured = step_time();
     if (!measured) return "no step time";
     out.measured = *measured;
     for (const char* column : {"gpus", "tp", "pp", "seq_len"})
@@ -140,11 +150,11 @@ class CaseReader {
     out.config.layout.precision = precision(row_.text("dtype"));
     ServeConfig& serving = out.serving;
     serving.site = out.config;
-    serving.tensor = whole("tp", 1);
-    serving.pipeline = whole("pp", 1);
+    serving.tensor = count("tp", 1);
+    serving.pipeline = count("pp", 1);
     serving.expert = std::max(1, whole("ep", 1));
-    serving.batch = whole("micro_batch", whole("global_batch", 1));
-    const int tokens = whole("seq_len", 1);
+    serving.batch = count("micro_batch", count("global_batch", 1));
+    const int tokens = count("seq_len", 1);
     if (mode == "prefill") {
       out.asks = StepCase::Asks::prompt;
       serving.prompt = tokens;
@@ -190,8 +200,8 @@ class CaseReader {
     config.topology = found->topology;
     config.title = found->part;
     config.version = found->version;
-    config.layout.gpus = whole("gpus", 1);
-    const int per_node = whole("gpus_per_node", 8);
+    config.layout.gpus = count("gpus", 1);
+    const int per_node = count("gpus_per_node", 8);
     config.gpus_per_node = std::min(per_node, config.layout.gpus);
     config.nodes = std::max(1, config.layout.gpus / per_node);
     read_nics(config);
@@ -266,21 +276,21 @@ class CaseReader {
 
   void read_model(Transformer& m) const {
     m.name = row_.text("model");
-    m.layers = whole("layers", 1);
-    m.hidden = whole("hidden", 1);
+    m.layers = count("layers", 1);
+    m.hidden = count("hidden", 1);
     m.mlp = row_.text("ffn_type") == "swiglu" ? Mlp::swiglu : Mlp::gelu;
     m.rotary = m.mlp == Mlp::swiglu;
     m.ffn = whole("ffn_hidden", 4 * m.hidden);
-    m.heads = whole("heads", 1);
-    m.kv_heads = whole("kv_heads", m.heads);
-    m.head_dim = whole("head_dim", m.hidden / m.heads);
-    m.vocabulary = whole("vocab", 1);
+    m.heads = count("heads", 1);
+    m.kv_heads = count("kv_heads", m.heads);
+    m.head_dim = count("head_dim", std::max(1, m.hidden / m.heads));
+    m.vocabulary = count("vocab", 1);
     m.norm = m.mlp == Mlp::swiglu ? Norm::rms : Norm::layer;
     m.tied_embeddings = m.mlp == Mlp::gelu;
     if (const int experts = whole("experts", 0); experts > 1) {
       Experts e;
       e.count = experts;
-      e.per_token = whole("topk", 1);
+      e.per_token = count("topk", 1);
       e.ffn = whole("moe_ffn", m.ffn);
       e.shared_ffn = whole("shared_ffn", 0);
       e.dense_layers = whole("dense_layers", 0);
@@ -295,8 +305,8 @@ class CaseReader {
   std::string read_layout(StepConfig& config, const std::optional<Cut>& cut) {
     const Framework& framework = frameworks_.at(config.framework);
     Layout& l = config.layout;
-    l.tensor = whole("tp", cut ? cut->tensor : 1);
-    l.pipeline = whole("pp", 1);
+    l.tensor = count("tp", cut ? cut->tensor : 1);
+    l.pipeline = count("pp", 1);
     l.virtual_stages = std::max(1, whole("vpp", 1));
     l.context = std::max(1, whole("cp", cut ? cut->context : 1));
     l.expert = std::max(1, whole("ep", 1));
@@ -305,9 +315,9 @@ class CaseReader {
       const bool cuts = row_.text("framework").starts_with("NeMo");
       l.expert_tensor = std::max(1, whole("etp", cuts ? l.tensor : 1));
     }
-    l.sequence = whole("seq_len", 1);
-    l.micro_batch = whole("micro_batch", cut ? cut->micro_batch : 1);
-    l.global_batch = whole("global_batch", 1);
+    l.sequence = count("seq_len", 1);
+    l.micro_batch = count("micro_batch", cut ? cut->micro_batch : 1);
+    l.global_batch = count("global_batch", 1);
     l.precision = row_.text_or_blank("precision").find("rowwise") != std::string::npos
                       ? Precision::fp8_rows
                       : precision(row_.text("dtype"));
@@ -341,8 +351,14 @@ class CaseReader {
 
   static std::string read_sharding(const std::string& text, Layout& l) {
     const std::string kind = text.substr(0, text.find('('));
-    if (const std::size_t group = text.find("group="); group != std::string::npos)
-      l.shard_group = std::stoi(text.substr(group + 6));
+    constexpr std::string_view kGroup = "group=";
+    if (const std::size_t group = text.find(kGroup); group != std::string::npos) {
+      const std::size_t begin = group + kGroup.size();
+      const auto size = to_number<int>(
+          std::string_view(text).substr(begin, text.find_first_of(",)", begin) - begin));
+      if (!size || *size < 1) return fmt::format("sharding \"{}\" names no size of a group", text);
+      l.shard_group = *size;
+    }
     for (const Sharding s : {Sharding::none, Sharding::zero1, Sharding::zero2, Sharding::zero3,
                              Sharding::fsdp, Sharding::hsdp}) {
       if (kind != to_text(s)) continue;

@@ -22,13 +22,13 @@ void change(NamedConfig& made, const std::string& key, const std::string& value)
   } else if (key == "fabric") {
     config.fabric = value;
   } else if (key == "oversubscription") {
-    config.oversubscription = parse_counts(value, "oversubscription", 1000).front();
+    config.oversubscription = to_number<int>(value).value();
   } else if (key == "bucket") {
     config.layout.bucket = static_cast<double>(parse_bytes(value).count);
   } else if (key == "nodes") {
-    config.nodes = parse_counts(value, "nodes", 1 << 20).front();
+    config.nodes = to_number<int>(value).value();
   } else if (key == "nics") {
-    made.nodes.nics = parse_counts(value, "nics", 1024).front();
+    made.nodes.nics = to_number<int>(value).value();
     config.topology = with_changes(config.topology, made.nodes);
   } else if (key.starts_with("NCCL_")) {
     config.environment.set(key, value);
@@ -37,6 +37,31 @@ void change(NamedConfig& made, const std::string& key, const std::string& value)
                 hint_nearest(key, {"topology", "fabric", "nodes", "nics", "oversubscription",
                                    "bucket", "NCCL_..."}));
   }
+}
+
+/// What is counted, and the most of it.
+struct Counted {
+  std::string_view key;
+  int max;
+};
+constexpr Counted kCounted[] = {{"nodes", 1 << 20}, {"nics", 1024}, {"oversubscription", 1000}};
+
+/// "8,16" or "8..32" of what is counted; else words between commas.
+std::vector<std::string> values_of(std::string_view key, std::string_view list) {
+  std::vector<std::string> out;
+  const auto counted = std::ranges::find(kCounted, key, &Counted::key);
+  if (counted != std::end(kCounted)) {
+    for (const int count : parse_counts(list, key, counted->max))
+      out.push_back(std::to_string(count));
+    return out;
+  }
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    out.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  if (out.empty()) throw Error(fmt::format("{}= names no value", key), "KEY=VALUE,VALUE");
+  return out;
 }
 
 /// What `run` makes of each, or why it is refused. Throws Error where all of them are.
@@ -70,13 +95,10 @@ std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::stri
     throw Error(fmt::format("\"{}\" is no variation", variation),
                 "KEY=VALUE,VALUE, like nodes=8,16");
   const std::string key(variation.substr(0, equals));
+  const std::vector<std::string> values = values_of(key, variation.substr(equals + 1));
   std::vector<NamedConfig> out;
   for (const NamedConfig& one : configs) {
-    std::string_view rest = variation.substr(equals + 1);
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string value(rest.substr(0, comma));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    for (const std::string& value : values) {
       NamedConfig made = one;
       made.name += fmt::format("{}{}={}", one.name.empty() ? "" : ", ", key, value);
       change(made, key, value);

@@ -417,6 +417,16 @@ TEST_CASE("validate steps: rows that are not known are left out, with a reason")
   CHECK(why(row("decode", "H100", "NeMo")).empty());
   CHECK(why(row("distill", "H100", "NeMo")) == "mode distill is not modelled");
   CHECK(why(row("pretrain", "MI300", "NeMo")) == "GPU MI300 is not known");
+  const auto with = [&](std::string_view cells, std::string_view others) {
+    std::string text = row("pretrain", "H100", "NeMo");
+    return text.replace(text.find(cells), cells.size(), others);
+  };
+  CHECK(why(with(",1.0\n", ",0\n")) == "no step time");
+  CHECK(why(with("zero1", "hsdp(group=x)")) ==
+        "sharding \"hsdp(group=x)\" names no size of a group");
+  for (const char* cells : {",0,16,64,51200", ",16,0,64,51200", ",16,16,64,0"})
+    CHECK_THROWS_AS(why(with(",16,16,64,51200", cells)), Error);
+  CHECK_THROWS_AS(why(with(",80,8,8,", ",80,0,8,")), Error);
   // Software that is not known is said to be so.
   const auto framework = [&](const char* name) {
     const std::string text = header + row("pretrain", "H100", name);

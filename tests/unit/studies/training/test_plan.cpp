@@ -140,6 +140,10 @@ TEST_CASE("plan: variations multiply, and the front has no row that another beat
   CHECK(vary(one, "oversubscription=4")[0].config.oversubscription == 4);
   CHECK(error_text([&] { vary(one, "gpus=8"); }).starts_with("\"gpus\" cannot be varied"));
   CHECK(error_text([&] { vary(one, "nodes"); }).starts_with("\"nodes\" is no variation"));
+  CHECK(vary(one, "nodes=8..32").size() == 3);
+  CHECK(vary(one, "nodes=8..32")[2].name == "nodes=32");
+  CHECK(vary(one, "nodes=8..32")[2].config.nodes == 32);
+  CHECK(error_text([&] { vary(one, "topology="); }).starts_with("topology= names no value"));
   std::vector<Plan> plans;
   for (const NamedConfig& each : twice) plans.push_back(plan_step(each.config, parts, {2, false}));
   const auto front = pareto_front(plans);
