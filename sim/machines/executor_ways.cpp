@@ -115,10 +115,14 @@ void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, 
   const ConnectionKind& kind = connection_kinds_[connection.kind];
   if (is_watched()) observer_->arrives(id_of(connection), slot_number, {last.ps});
   Stamp& full = slot(connection, slot_number);
-  full = last.plus(kind.sync, Cause::latency);
   if (kind.line_rate.bytes_per_s > 0 && wire > kind.first_lines) {
+    // The receiver takes lines while the rest comes: it waits for what the links take longer.
     const Duration rest = transfer_time({wire.count - kind.first_lines.count}, kind.line_rate);
-    full = later(first.plus(kind.sync, Cause::latency), full.plus(rest * -1, Cause::worker));
+    const Duration tail{last.ps - first.ps};
+    full = first.plus(kind.sync, Cause::latency);
+    if (tail > rest) full = full.plus(tail - rest, Cause::link);
+  } else {
+    full = last.plus(kind.sync, Cause::latency);
   }
   ++connection.full;
   came(connection.receiver_waits, connection.to, full);
