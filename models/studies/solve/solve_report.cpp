@@ -46,28 +46,38 @@ std::string number_text(const std::optional<double>& number) {
   return number ? fmt::format("{:.6g}", *number) : "";
 }
 
+bool all_numbers(const SolveResult& result) {
+  return std::ranges::all_of(
+      result.values, [](const std::string& value) { return finite_number(value).has_value(); });
+}
+
+/// No value was asked for there, or it is refused.
+bool is_unknown(const SolveResult& result, std::size_t value) {
+  return std::ranges::none_of(result.asked, [&](const SolvedValue& one) {
+    return one.value == value && one.refused.empty();
+  });
+}
+
 /// "at 8 it holds, at 16 it does not": between which values the answer may lie.
 std::string between_text(const SolveResult& result, const SolveLine& line) {
   const auto& at = line.answer.front();
   if (!at || !line.changes_once) return {};
-  const bool up = result.ask.goal == SolveGoal::fewest || !line.first_holds;
+  const bool up = result.ask.goal == SolveGoal::fewest;
   const bool at_end = up ? *at == 0 : *at + 1 == result.values.size();
   if (at_end)
     return fmt::format("it holds at {} already, the {} value asked for\n", result.values[*at],
                        up ? "first" : "last");
-  const auto numbers = std::ranges::all_of(
-      result.values, [](const std::string& value) { return finite_number(value).has_value(); });
-  if (!numbers) return {};
-  const std::string& other = result.values[up ? *at - 1 : *at + 1];
-  return fmt::format("it changes between {} and {}: --vary {}={}..{}:+STEP looks closer\n",
-                     up ? other : result.values[*at], up ? result.values[*at] : other, result.key,
-                     up ? other : result.values[*at], up ? result.values[*at] : other);
+  const std::size_t low = up ? *at - 1 : *at, high = low + 1;
+  if (!all_numbers(result) || is_unknown(result, low) || is_unknown(result, high)) return {};
+  const std::string &from = result.values[low], &to = result.values[high];
+  const std::string out = fmt::format("it changes between {} and {}", from, to);
+  const auto first = to_number<std::int64_t>(from), last = to_number<std::int64_t>(to);
+  if (first && last && *last - *first <= 1) return out + "\n";
+  return fmt::format("{}: --vary {}={}..{}:+STEP looks closer\n", out, result.key, from, to);
 }
 
 Json value_json(const SolveResult& result, const std::string& value) {
-  const bool numbers = std::ranges::all_of(
-      result.values, [](const std::string& one) { return finite_number(one).has_value(); });
-  return numbers ? Json(*finite_number(value)) : Json(value);
+  return all_numbers(result) ? Json(*finite_number(value)) : Json(value);
 }
 
 }  // namespace
@@ -118,8 +128,7 @@ Report solve_report(const SolveResult& result) {
                {"vary", std::move(vary)}}}};
   out.notes = result.notes;
   const auto value_column = [&](std::string_view name) {
-    const bool number_like = !result.values.empty() && finite_number(result.values.front());
-    return number_like ? number(name, {}, ".9g") : text(name);
+    return all_numbers(result) ? number(name, {}, ".9g") : text(name);
   };
   ReportTable answer("answer", {text("others"), text("key"), value_column("value"),
                                 value_column("value_if_fast"), value_column("value_if_slow"),

@@ -47,8 +47,11 @@ Stride stride_of(std::string_view text) {
   return {adds, by->number, by->unit};
 }
 
+/// Whole numbers in full: sizes have more digits than sums of strides are good for.
 std::string value_text(double number, const std::string& unit) {
-  return unit.empty() ? fmt::format("{:.9g}", number) : fmt::format("{:.9g} {}", number, unit);
+  const std::string text =
+      number == std::floor(number) ? fmt::format("{:.0f}", number) : fmt::format("{:.9g}", number);
+  return unit.empty() ? text : text + " " + unit;
 }
 
 std::vector<std::string> numbers(const Quantity& first, const Quantity& last, Stride stride) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 #include <utility>
+#include <variant>
 
 #include "models/io/formulas/formula.hpp"
 #include "sim/base/error.hpp"
@@ -252,7 +253,7 @@ class Query {
     std::vector<std::size_t> aims;
     for (const Aim& aim : config_.pareto) aims.push_back(want(aim.column));
     const std::vector<std::size_t> keys = wanted(config_.group_by);
-    std::map<std::string, std::vector<Candidate>> groups;
+    std::map<Key, std::vector<Candidate>> groups;
     each([&](PointAt point, const Row& row) {
       Candidate one{{}, point};
       for (std::size_t i = 0; i < aims.size(); ++i)
@@ -283,13 +284,16 @@ class Query {
   }
 
   /// Numbers in their order, then texts in theirs.
-  static std::string key_of(const Row& row, const std::vector<std::size_t>& keys) {
-    std::string out;
+  using Key = std::vector<std::variant<double, std::string>>;
+  static Key key_of(const Row& row, const std::vector<std::size_t>& keys) {
+    Key out;
     for (const std::size_t key : keys) {
-      const auto value = number(row[key]);
       const auto* const text = std::get_if<std::string>(&row[key]);
-      out += value ? fmt::format("{:+025.9f}", *value) : (text == nullptr ? "" : *text);
-      out += '\x1f';
+      if (const auto value = number(row[key])) {
+        out.emplace_back(*value);
+      } else {
+        out.emplace_back(text == nullptr ? std::string{} : *text);
+      }
     }
     return out;
   }
@@ -298,7 +302,7 @@ class Query {
   void read_best() {
     const std::size_t aim = want(config_.best->column);
     const std::vector<std::size_t> keys = wanted(config_.group_by);
-    std::map<std::string, std::pair<double, PointAt>> best;
+    std::map<Key, std::pair<double, PointAt>> best;
     each([&](PointAt point, const Row& row) {
       const auto found = cost(row[aim], *config_.best);
       if (!found) return;
@@ -324,7 +328,7 @@ class Query {
       names.push_back(column);
       figures.push_back(want(column));
     }
-    std::map<std::string, Group> groups;
+    std::map<Key, Group> groups;
     std::vector<bool> has_numbers(figures.size());
     each([&](PointAt, const Row& row) {
       Group& group = groups[key_of(row, keys)];
