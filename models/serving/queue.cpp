@@ -108,7 +108,7 @@ class Run {
     int best = first;
     for (int i = first + 1; i < last; ++i)
       if (at(i).requests() < at(best).requests()) best = i;
-    if (queue_.pool.in_turn) best = first + turns_[first > 0]++ % (last - first);
+    if (queue_.in_turn) best = first + turns_[first > 0]++ % (last - first);
     ServeWorker& worker = at(best);
     const int planned = worker.generation();
     worker.deliver(item, now);

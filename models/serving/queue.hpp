@@ -51,17 +51,16 @@ struct BatchRules {
 using PassSeconds = std::function<double(const ServeBatch&)>;
 
 /// Equal engines, each with `copies` of its attention that take requests of their own and pass
-/// together. A request goes to the engine, and there to the copy, that has fewest, or to the
-/// engines in turn.
+/// together. In a copy of an engine a request goes to the copy that has fewest.
 struct ServePool {
   int workers = 1, copies = 1;
-  bool in_turn = false;
   BatchRules rules;
   PassSeconds pass;
 };
 
 struct ServeQueue {
-  ServePool pool;  ///< all of a request, or with `prefill` what follows
+  bool in_turn = false;  ///< requests go to engines in turn, not to the one that has fewest
+  ServePool pool;        ///< all of a request, or with `prefill` what follows
   /// Engines for prompts alone. The first token comes from the others, with their first pass.
   std::optional<ServePool> prefill;
   /// How long the keys and values of so many tokens occupy the sender's NICs, and what of that the

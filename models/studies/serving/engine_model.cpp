@@ -69,7 +69,7 @@ ServeQueue queue_of(const ServeConfig& config, const EngineModel& engine,
   ServeQueue out;
   out.pool = pool_of(config, engine, host);
   out.pool.workers = config.workers;
-  out.pool.in_turn = config.in_turn;
+  out.in_turn = config.in_turn;
   out.front = host.front;
   out.token = host.token;
   out.concurrency = config.load->concurrency;

@@ -97,6 +97,7 @@ class Serving {
     ServedLoad out;
     std::optional<EngineModel> prefill;
     TransferCosts transfer;
+    out.workers = config.workers;
     out.gpus = config.gpus() * config.workers;
     if (config.prefill) {
       prefill = model(config.prefill->layout, true);

@@ -14,6 +14,7 @@ namespace fabricast {
 struct ServedLoad {
   ServeFigures figures;
   QueueResult queue;  ///< without its requests
+  int workers = 1;    ///< of the pool that decodes, or of the only one
   int gpus = 0;       ///< of all engines
   std::int64_t blocks = 0;
   double transfer_rate = 0;        ///< bytes per second of a GPU of the prefill pool

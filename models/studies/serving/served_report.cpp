@@ -36,7 +36,7 @@ ReportTable queue_table(const Served& result) {
                             s("transfer_s")});
   const auto usd = [&](double rate) { return or_null(load.per_million(rate)); };
   out.add({load.gpus,
-           c.workers,
+           load.workers,
            c.prefill ? Json(c.prefill->workers) : Json(),
            c.load->rate > 0 ? Json(c.load->rate) : Json(),
            c.load->concurrency > 0 ? Json(c.load->concurrency) : Json(),
