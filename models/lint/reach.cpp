@@ -124,7 +124,7 @@ void check_exports(Sheet& sheet, const Setting& s) {
                 fmt::format("{} is not exported: {}", shown(s),
                             passed ? "the launcher's -x passes nothing on" : "no process sees it"));
   f.source = "POSIX shell, 2.5.3 and 2.12";
-  f.suggestion = fmt::format("export {}", shown(s));
+  f.suggestion = fmt::format("export {}", assignment(s));
 }
 
 /// PyTorch reads its own variables in the constructor of the process group, but for these two: they
@@ -167,8 +167,9 @@ void check_trapped(Sheet& sheet, const Setting& s) {
                            fmt::format("{} is gone after this line", shown(s)));
     f.reason = "it is exported in a shell that ends with the line";
     f.source = s.file->kind == EnvKind::dockerfile ? "Dockerfile reference, RUN" : "IPython, !";
-    f.suggestion = s.file->kind == EnvKind::dockerfile ? fmt::format("ENV {}", shown(s))
-                                                       : fmt::format("%env {}", shown(s));
+    f.suggestion = s.file->kind == EnvKind::dockerfile
+                       ? fmt::format("ENV {}", assignment(s))
+                       : fmt::format("%env {}={}", s.name(), s.value());
   }
   if (s.at->has(EnvTrap::login_shells_only)) {
     Finding& f = sheet.add("FL075", Severity::warning, s,
@@ -181,7 +182,7 @@ void check_trapped(Sheet& sheet, const Setting& s) {
     Finding& f = sheet.add("FL075", Severity::warning, s,
                            fmt::format("{} is a build argument, not in the environment", s.name()));
     f.source = "Dockerfile reference, ARG";
-    f.suggestion = fmt::format("ENV {}", shown(s));
+    f.suggestion = fmt::format("ENV {}", assignment(s));
   }
   if (s.at->has(EnvTrap::undefined_argument)) {
     Finding& f =

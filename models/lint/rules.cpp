@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "text/quoting.hpp"
+
 namespace fabricast::lint_rules_detail {
 
 Finding& Sheet::add(std::string_view rule, Severity severity, const Setting& setting,
@@ -82,8 +84,16 @@ NumberText number_text(std::string_view text) {
 std::string shown(const Setting& setting) {
   constexpr std::size_t most = 60;
   const std::string_view value = setting.value();
-  return fmt::format("{}={}{}", setting.name(), value.substr(0, most),
-                     value.size() > most ? "..." : "");
+  std::size_t end = std::min(most, value.size());
+  // A character of UTF-8 goes on with bytes 10xxxxxx.
+  while (end > 0 && end < value.size() && (static_cast<unsigned char>(value[end]) & 0xC0U) == 0x80U)
+    --end;
+  return fmt::format("{}={}{}", setting.name(), value.substr(0, end),
+                     end < value.size() ? "..." : "");
+}
+
+std::string assignment(const Setting& setting) {
+  return fmt::format("{}={}", setting.name(), shell_word(setting.value()));
 }
 
 std::vector<std::string_view> split_list(std::string_view text, char mark) {

@@ -65,6 +65,8 @@ NumberText number_text(std::string_view text);
 bool is_torch_on(std::string_view text);
 /// `NAME=value`, cut when it is long.
 std::string shown(const Setting& setting);
+/// The same in full, as a shell reads it.
+std::string assignment(const Setting& setting);
 /// At a character without trimming, as NCCL does.
 std::vector<std::string_view> split_list(std::string_view text, char mark);
 inline std::vector<std::string_view> comma_list(std::string_view text) {

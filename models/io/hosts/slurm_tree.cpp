@@ -22,7 +22,7 @@ const std::vector<std::string> kConfKeys = {"SwitchName", "BlockName", "Switches
                                             "LinkSpeed",  "Level",     "BlockSizes", "BlockSize",
                                             "BlockIndex", "Children"};
 
-/// Key and value of "Key=Value"; keys in lower case.
+/// Key and value of "Key=Value"; keys as kConfKeys has them.
 using Pairs = std::map<std::string, std::string>;
 
 Pairs pairs_of(std::string_view line, const Place& place) {

@@ -385,8 +385,10 @@ class FabricFinder {
     // A node's NIC, or the port, is what a leaf has to carry away.
     const double leaf = oversubscription(leaf_down_ * host, leaf_up_ * trunk);
     if (leaf_up_ * trunk > leaf_down_ * host)
-      note(fmt::format("leaves have more up ({}) than down ({}): written as non-blocking", leaf_up_,
-                       leaf_down_));
+      note(
+          fmt::format("leaves have more up ({:g} Gb/s) than down ({:g} Gb/s): written as "
+                      "non-blocking",
+                      leaf_up_ * trunk, leaf_down_ * host));
     const char* const shape = rails_ ? "rail_optimised" : "fat_tree";
     out_.summary = fmt::format(
         "{} of {}: {}, {} down and {} up, {:.3g}:1, {} on {} each", shape, part_,
