@@ -1,9 +1,11 @@
 #include "models/nccl/run/period.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "models/nccl/call/launch.hpp"
+#include "models/nccl/run/affordable.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 
@@ -16,10 +18,12 @@ constexpr double kNegligible = 0.005;
 /// Slices of all calls that are simulated.
 constexpr std::uint64_t kSlicesMax = kFewCalls * kSlicesInARow;
 
-Duration spread(const std::vector<Duration>& finish) {
-  if (finish.empty()) return {};
+/// Ranks do not end so near to each other that nothing is left to overlap.
+template <class Times>
+bool is_apart(const Times& finish, Duration time) {
+  if (finish.empty()) return false;
   const auto [first, last] = std::ranges::minmax(finish);
-  return last - first;
+  return static_cast<double>((last - first).ps) >= kNegligible * static_cast<double>(time.ps);
 }
 
 /// The last two calls took equally long.
@@ -34,33 +38,115 @@ Duration mean(const std::vector<Instant>& ended, std::size_t calls) {
   return {(ended[n - 1] - ended[n - 1 - calls]).ps / static_cast<std::int64_t>(calls)};
 }
 
+/// Calls in a row, launches ahead of the GPU.
+std::vector<Stream> queued(const Cluster& cluster, const SoftwareCosts& software,
+                           std::span<const CollectiveRun> runs) {
+  std::vector<Stream> out;
+  for (const CollectiveRun& run : runs)
+    out.push_back({{run}, {}, LaunchesAhead{{}, launch_of(run, cluster, software)}, kFewCalls});
+  return out;
+}
+
+/// Of each stream, the CPU aside; nothing where four calls in a row are too many slices.
+std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
+                                                      const SoftwareCosts& software,
+                                                      std::vector<Stream>& streams,
+                                                      const JobPlan& plan,
+                                                      const SimulationOptions& options) {
+  for (const int calls : {kFewCalls, kManyCalls}) {
+    for (Stream& stream : streams) stream.rounds = calls;
+    if (job_size(cluster, software, streams, plan).simulated > kSlicesMax) break;
+    const StreamsResult result = simulate(cluster, software, streams, plan, options);
+    const bool all_steady = std::ranges::all_of(
+        result.streams, [](const StreamResult& stream) { return is_steady(stream.ended); });
+    if (!all_steady && calls < kManyCalls) continue;
+    std::vector<Duration> out;
+    for (const StreamResult& stream : result.streams)
+      out.push_back(mean(stream.ended, is_steady(stream.ended) ? 1 : kManyCalls / 2));
+    return out;
+  }
+  return std::nullopt;
+}
+
+/// How much less than alone smaller calls take in a row, of half as many elements or a quarter and
+/// so on, in as large chunks. Ranks hand on chunks: what the next call hides is the way of the
+/// first ones along the ranks, whatever follows them. 0 where there are none.
+std::vector<Duration> hidden_of_smaller(const Cluster& cluster, const SoftwareCosts& software,
+                                        std::span<const CollectiveRun> runs,
+                                        const SimulationOptions& options) {
+  std::vector<Duration> out(runs.size());
+  std::vector<CollectiveRun> smaller(runs.begin(), runs.end());
+  const auto halve = [&](std::size_t i) {
+    CollectiveRun& run = smaller[i];
+    const bool is_pipeline = run.has_algorithm() && run.custom == nullptr;
+    return is_pipeline && (run.count /= 2) > 0 &&
+           size_of_call(run, 0).chunk == size_of_call(runs[i], 0).chunk;
+  };
+  for (;;) {
+    for (std::size_t i = 0; i < smaller.size(); ++i)
+      if (!halve(i)) return out;
+    std::vector<Stream> streams = queued(cluster, software, smaller);
+    const JobPlan plan = plan_job(cluster, streams);
+    const auto periods = periods_in_a_row(cluster, software, streams, plan, options);
+    if (!periods) continue;
+    const StreamsResult alone = simulate(cluster, software, streams_of(smaller), options);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = std::max(alone.streams[i].time - (*periods)[i], Duration{});
+    return out;
+  }
+}
+
+SimulationOptions plain(SimulationOptions options) {
+  options.explain = options.fast_forward = false;
+  options.timeline = nullptr;
+  options.progress = {};
+  return options;
+}
+
+/// `alone`: by stream.
+std::vector<Duration> periods(const Cluster& cluster, const SoftwareCosts& software,
+                              std::span<const CollectiveRun> runs,
+                              const std::vector<Duration>& alone, std::vector<Stream>& streams,
+                              const JobPlan& plan, const SimulationOptions& options) {
+  std::vector<Duration> out = alone;
+  if (const auto in_a_row = periods_in_a_row(cluster, software, streams, plan, options)) {
+    out = *in_a_row;
+  } else {
+    const std::vector<Duration> hidden = hidden_of_smaller(cluster, software, runs, options);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] - hidden[i];
+  }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = std::max(out[i], host_time(runs[i], cluster, software));
+  return out;
+}
+
 }  // namespace
 
 Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
                    const Symmetry& symmetry, const SimulationResult& alone,
                    const SimulationOptions& options) {
-  if (!run.faults.outages.empty()) return alone.time;
-  const auto apart = static_cast<double>(spread(alone.rank_finish).ps);
-  if (apart < kNegligible * static_cast<double>(alone.time.ps)) return alone.time;
-  SimulationOptions plain = options;
-  plain.explain = plain.fast_forward = false;
-  plain.timeline = nullptr;
-  plain.progress = {};
-  const Duration launch = launch_of(run, cluster, software);
-  Stream stream{{run}, {}, LaunchesAhead{{}, launch}};
-  const std::span<const Stream> streams(&stream, 1);
-  stream.rounds = kFewCalls;
-  const JobPlan plan = plan_job(cluster, stream, symmetry);
-  for (const int calls : {kFewCalls, kManyCalls}) {
-    stream.rounds = calls;
-    if (job_size(cluster, software, streams, plan).simulated > kSlicesMax) break;
-    const StreamsResult result = simulate(cluster, software, streams, plan, plain);
-    const std::vector<Instant>& ended = result.streams.front().ended;
-    if (calls < kManyCalls && !is_steady(ended)) continue;
-    const Duration period = mean(ended, is_steady(ended) ? 1 : kManyCalls / 2);
-    return std::max(period, host_time(run, cluster, software));
+  if (!run.faults.outages.empty() || !is_apart(alone.rank_finish, alone.time)) return alone.time;
+  const std::span<const CollectiveRun> runs(&run, 1);
+  std::vector<Stream> streams = queued(cluster, software, runs);
+  const JobPlan plan = plan_job(cluster, streams.front(), symmetry);
+  return periods(cluster, software, runs, {alone.time}, streams, plan, plain(options)).front();
+}
+
+std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& software,
+                                 std::span<const CollectiveRun> groups, const StreamsResult& alone,
+                                 const SimulationOptions& options) {
+  std::vector<Duration> times;
+  bool any_apart = false, any_outages = false;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const StreamResult& group = alone.streams[i];
+    times.push_back(group.time);
+    any_apart = any_apart || is_apart(group.rank_finish, group.time);
+    any_outages = any_outages || !groups[i].faults.outages.empty();
   }
-  return alone.time;
+  if (!any_apart || any_outages) return times;
+  std::vector<Stream> streams = queued(cluster, software, groups);
+  const JobPlan plan = plan_job(cluster, streams);
+  return periods(cluster, software, groups, times, streams, plan, plain(options));
 }
 
 std::uint64_t slices_in_a_row(std::uint64_t slices) {

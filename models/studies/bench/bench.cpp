@@ -220,9 +220,8 @@ class Bench {
     if (!config.faults.empty()) {
       std::vector<Stream> healthy = calls.streams;
       for (Stream& stream : healthy) stream.runs[0].faults = {};
-      row.healthy = simulate(*open.healthy, parts_.software, healthy, options)
-                        .streams[row.split->number]
-                        .time;
+      const StreamsResult without = simulate(*open.healthy, parts_.software, healthy, options);
+      row.healthy = open.split->times(*open.healthy, healthy, without, options)[row.split->number];
     }
     return row;
   }

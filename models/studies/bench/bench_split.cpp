@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench_call.hpp"
 
 namespace fabricast {
@@ -76,11 +77,25 @@ std::optional<BenchSplit::Calls> BenchSplit::calls(Collective collective, Bytes 
   return out;
 }
 
+std::vector<Duration> BenchSplit::times(const Cluster& cluster, const std::vector<Stream>& streams,
+                                        const StreamsResult& result,
+                                        const SimulationOptions& options) const {
+  std::vector<Duration> out;
+  if (config_.one_shot) {
+    for (const StreamResult& group : result.streams) out.push_back(group.time);
+    return out;
+  }
+  std::vector<CollectiveRun> groups;
+  for (const Stream& stream : streams) groups.push_back(stream.runs.front());
+  return periods_of(cluster, software_, groups, result, options);
+}
+
 BenchRow BenchSplit::row(const Calls& calls, Bytes size, const StreamsResult& result,
-                         const SimulationOptions& alone) const {
-  const auto [fastest, slowest] =
-      std::ranges::minmax_element(result.streams, {}, &StreamResult::time);
-  const auto chosen = static_cast<std::size_t>(slowest - result.streams.begin());
+                         const SimulationOptions& options) const {
+  const std::vector<Duration> groups = times(block_.cluster, calls.streams, result, options);
+  const auto [fastest, longest] = std::ranges::minmax_element(groups);
+  const auto chosen = static_cast<std::size_t>(longest - groups.begin());
+  const StreamResult& slowest = result.streams[chosen];
   BenchRow row;
   row.decided = calls.decided[chosen];
   const CollectiveRun& run = row.decided.run;
@@ -91,14 +106,20 @@ BenchRow BenchSplit::row(const Calls& calls, Bytes size, const StreamsResult& re
   row.count = run.count;
   row.size = message_size(run.collective, row.count, run.element_bytes, row.ranks);
   static_cast<RunFacts&>(row.result) = result;
-  row.result.time = slowest->time;
-  row.result.causes = slowest->causes;
-  for (const Instant finish : slowest->rank_finish)
+  row.result.time = slowest.time;
+  row.result.causes = slowest.causes;
+  for (const Instant finish : slowest.rank_finish)
     row.result.rank_finish.push_back(finish - Instant{});
-  const SimulationResult one = simulate(block_.cluster, software_, run, alone);
-  row.result.launch = alone.explain ? slowest->launch : one.launch;
-  row.split = {static_cast<int>(block_.groups.size()), block_.groups[chosen].colour, fastest->time,
-               one.time, chosen};
+  const Symmetry symmetry = find_symmetry(block_.cluster, run);
+  const SimulationResult one = simulate(block_.cluster, software_, run, symmetry, options);
+  row.result.launch = options.explain ? slowest.launch : one.launch;
+  Duration alone = one.time;
+  if (!config_.one_shot) {
+    row.in_a_row = groups[chosen];
+    alone = period_of(block_.cluster, software_, run, symmetry, one, options);
+  }
+  row.split = {static_cast<int>(block_.groups.size()), block_.groups[chosen].colour, *fastest,
+               alone, chosen};
   return row;
 }
 

@@ -30,9 +30,12 @@ class BenchSplit {
   /// cluster without them.
   std::optional<Calls> calls(Collective collective, Bytes size, const Faults& faults,
                              const Cluster& healthy);
-  /// The row of the slowest group. `result`: of the streams; `alone`: options for it alone.
+  /// Of each group, in a row or, if that was asked for, once. `result`: of the streams.
+  std::vector<Duration> times(const Cluster& cluster, const std::vector<Stream>& streams,
+                              const StreamsResult& result, const SimulationOptions& options) const;
+  /// The row of the slowest group. `result`: of the streams; `options`: for it alone.
   BenchRow row(const Calls& calls, Bytes size, const StreamsResult& result,
-               const SimulationOptions& alone) const;
+               const SimulationOptions& options) const;
 
  private:
   const BenchConfig& config_;

@@ -241,12 +241,12 @@ std::string split_text(const BenchBlock& block, const std::vector<const BenchRow
       "#          size    slowest group  together (us)  fastest (us)    alone (us)  slowdown\n";
   for (const BenchRow* row : rows) {
     const SplitOutcome& split = *row->split;
-    out +=
-        fmt::format("#  {:12d}  {:6d} of {:4d}  {:13.2f}  {:12.2f}  {:12.2f}  {:8.3f}\n",
-                    row->size.count, split.slowest, split.groups, microseconds_of(row->result.time),
-                    microseconds_of(split.fastest), microseconds_of(split.alone),
-                    static_cast<double>(row->result.time.ps) /
-                        static_cast<double>(std::max<std::int64_t>(split.alone.ps, 1)));
+    out += fmt::format("#  {:12d}  {:6d} of {:4d}  {:13.2f}  {:12.2f}  {:12.2f}  {:8.3f}\n",
+                       row->size.count, split.slowest, split.groups,
+                       microseconds_of(row->group_time()), microseconds_of(split.fastest),
+                       microseconds_of(split.alone),
+                       static_cast<double>(row->group_time().ps) /
+                           static_cast<double>(std::max<std::int64_t>(split.alone.ps, 1)));
   }
   out += fmt::format("# Busiest links with all groups, at {}:\n", to_text(rows.back()->size));
   for (const LinkGroup& group : busiest(block, *rows.back())) {

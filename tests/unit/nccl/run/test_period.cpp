@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "models/io/topologies/load.hpp"
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 
@@ -107,6 +109,40 @@ TEST_CASE("period: a thread enqueues each send and receive of its GPUs") {
   run = machines.run(Collective::gather, 256);
   run.launches_in_a_row = 8;  // eight to the root, which takes eight
   CHECK(machines.period(run) == software.launch_per_gpu * 8 + software.launch_per_message * 16);
+}
+
+TEST_CASE("period: of a call too large to be simulated in a row, as of a smaller one") {
+  // A chain of 24 ranks: a lone call takes the way along the chain longer, however large it is.
+  const Machines machines("dgx-a100", 3);
+  const CollectiveRun run = machines.run(Collective::broadcast, 1 << 25);
+  const auto slices = [&](const CollectiveRun& one) {
+    return job_size(machines.cluster, machines.parts.software, one,
+                    find_symmetry(machines.cluster, one))
+        .simulated;
+  };
+  REQUIRE(slices(run) > kSlicesInARow);
+  // What four calls of it take in a row, after the second.
+  Stream stream{
+      {run}, {}, LaunchesAhead{{}, launch_of(run, machines.cluster, machines.parts.software)}, 4};
+  const std::vector<Instant> ended =
+      simulate(machines.cluster, machines.parts.software, std::span<const Stream>(&stream, 1))
+          .streams.front()
+          .ended;
+  const double whole = seconds(ended[3] - ended[2]);
+  CHECK(seconds(machines.period(run)) == doctest::Approx(whole).epsilon(0.005));
+  CHECK(seconds(machines.alone(run).time) > 1.05 * whole);
+}
+
+TEST_CASE("period: of a group of all ranks it is that of the call") {
+  const Machines machines("dgx-h100", 2);
+  for (const std::int64_t count : {256, 1 << 20, 1 << 24}) {
+    const CollectiveRun run = machines.run(Collective::broadcast, count);
+    const std::span<const CollectiveRun> runs(&run, 1);
+    const StreamsResult alone =
+        simulate(machines.cluster, machines.parts.software, streams_of(runs));
+    CHECK(periods_of(machines.cluster, machines.parts.software, runs, alone, {}).front() ==
+          machines.period(run));
+  }
 }
 
 TEST_CASE("period: with a link that goes down, the call alone") {
