@@ -28,15 +28,17 @@ std::optional<double> known_watts(double watts) {
   return watts > 0 ? std::optional(watts) : std::nullopt;
 }
 
-/// The switch that is sold and nearest to an idealised one: of its kind, as fast, else the next
+/// The switch that is sold and nearest to an assumed one: of the NICs' kind, as fast, else the next
 /// faster, else the fastest.
-const FabricSwitchPart& nearest_switch(const FabricSwitchPart& like, const PartsCatalogue& parts) {
+const FabricSwitchPart& nearest_switch(const FabricSwitchPart& like, LinkLayer layer,
+                                       const PartsCatalogue& parts) {
   const auto named = parts.fabric_switches.find(like.name);
-  if (named != parts.fabric_switches.end()) return named->second;
+  if (named != parts.fabric_switches.end() && named->second.link_layer == layer)
+    return named->second;
   const auto order = [&](const FabricSwitchPart& part) {
     const bool slower = part.port_rate < like.port_rate;
     const std::int64_t rate = part.port_rate.bytes_per_s;
-    return std::tuple(part.ethernet != like.ethernet, slower, slower ? -rate : rate, part.name);
+    return std::tuple(part.link_layer != layer, slower, slower ? -rate : rate, part.name);
   };
   const FabricSwitchPart* best = nullptr;
   for (const auto& [name, part] : parts.fabric_switches)
@@ -97,7 +99,7 @@ class BillCounter {
     const FabricSwitchPart& part = cluster_.switch_part(tier);
     const bool assumed = cluster_.fabric().is_default;
     const bool has = cluster_.layout().switches(tier) > 0;
-    out.part = assumed && has ? &nearest_switch(part, parts_) : &part;
+    out.part = assumed && has ? &nearest_switch(part, layer(), parts_) : &part;
     out.modelled = cluster_.layout().switches(tier);
     if (out.modelled == 0 || dragonfly_ || tier == SwitchTier::leaf) return;
     const std::int64_t spines = cluster_.layout().switches(SwitchTier::spine);
@@ -109,6 +111,9 @@ class BillCounter {
                   : std::int64_t{cluster_.planes()} * cluster_.fabric().pod_leaves;
     merge(out, per_pod, leaves + cores / per_pod);
   }
+
+  /// REQUIRES: the fabric has switches.
+  LinkLayer layer() const { return link_layer_of(cluster_.node().nics().front().part.network); }
 
   const NicInfo& nic(const Cluster::FabricEnd& end) const {
     return cluster_.node().nics()[end.rail];

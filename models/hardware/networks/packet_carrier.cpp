@@ -33,7 +33,7 @@ PacketConfig packet_config(const Cluster& cluster, const NetworkPlan& plan) {
   config.spread = plan.routing == Routing::adaptive ? Spread::adaptive
                   : plan.routing == Routing::spray  ? Spread::spray
                                                     : Spread::ecmp;
-  if (!leaf.ethernet) return config;
+  if (!leaf.is_ethernet()) return config;
   config.flow_control = FlowControl::pause;
   config.pause.response = transfer_time(PauseHeadroom{}.response, leaf.port_rate);
   if (!cluster.fabric().dcqcn) return config;
@@ -85,7 +85,7 @@ class PacketCarrier final : public FabricCarrier {
     QueuePairSpec out;
     out.lane = lane_of(priority);
     out.retry = {plan_.retry.timeout, plan_.retry.count, {}};
-    if (cluster_.fabric().leaf.ethernet && cluster_.fabric().dcqcn) out.dcqcn = DcqcnSpec{};
+    if (cluster_.fabric().leaf.is_ethernet() && cluster_.fabric().dcqcn) out.dcqcn = DcqcnSpec{};
     return out;
   }
 

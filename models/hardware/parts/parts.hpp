@@ -120,6 +120,19 @@ struct SharpPart {
   double line_rate = 0;      ///< share of a port's rate that a tree reaches
 };
 
+/// What the ports of a fabric's switch speak.
+enum class LinkLayer : std::uint8_t { infiniband, ethernet, slingshot };
+inline constexpr auto kLinkLayerWords =
+    enum_words<LinkLayer>("infiniband", "ethernet", "slingshot");
+/// The same as a name.
+inline constexpr auto kLinkLayerNames =
+    enum_words<LinkLayer>("InfiniBand", "Ethernet", "Slingshot");
+/// Of the switches that NICs of that network are plugged into.
+constexpr LinkLayer link_layer_of(NetKind network) {
+  if (network == NetKind::ib) return LinkLayer::infiniband;
+  return network == NetKind::cxi ? LinkLayer::slingshot : LinkLayer::ethernet;
+}
+
 struct FabricSwitchPart {
   std::string name;
   int radix = 0;
@@ -128,8 +141,10 @@ struct FabricSwitchPart {
   Bandwidth port_rate;
   Duration latency;                      ///< port to port, ingress FEC included
   Bytes packet_payload, packet_headers;  ///< of a full packet: what headers leave of a port's rate
-  bool ethernet = false;                 ///< else InfiniBand
+  LinkLayer link_layer = LinkLayer::infiniband;
   SharpPart sharp;
+
+  bool is_ethernet() const { return link_layer == LinkLayer::ethernet; }
 };
 
 /// Kinds of hop between two workers: NCCL's transports P2P (over NVLink, over PCIe), SHM and NET.

@@ -61,7 +61,7 @@ std::vector<KnownName> parts_of(const PartsCatalogue& parts) {
   for (const auto& [name, part] : parts.fabric_switches)
     out.push_back({name, "fabric switch",
                    fmt::format("{} ports of {}, {}", part.radix, to_bits_text(part.port_rate),
-                               part.ethernet ? "Ethernet" : "InfiniBand")});
+                               kLinkLayerNames[part.link_layer])});
   for (const auto& [name, cable] : parts.cables) out.push_back({name, "cable", ""});
   for (const auto& [name, part] : parts.transceivers)
     out.push_back({name, "transceiver",

@@ -73,18 +73,18 @@ void read_tree(Reader& in, const Figures& figures, const PartsCatalogue& parts,
 /// `service_levels` of InfiniBand or `traffic_classes` of Ethernet: their priorities.
 void read_classes(Reader& in, FabricConfig& fabric) {
   constexpr int kPrioritiesMax = 7;
-  const char* const key = fabric.leaf.ethernet ? "traffic_classes" : "service_levels";
-  const char* const other = fabric.leaf.ethernet ? "service_levels" : "traffic_classes";
+  const char* const key = fabric.leaf.is_ethernet() ? "traffic_classes" : "service_levels";
+  const char* const other = fabric.leaf.is_ethernet() ? "service_levels" : "traffic_classes";
   if (in.has(other))
-    in.fail(other,
-            fmt::format("the leaf {} is {}", fabric.leaf.name,
-                        fabric.leaf.ethernet ? "Ethernet" : "InfiniBand"),
-            fmt::format("it has {}", key));
+    in.fail(
+        other,
+        fmt::format("the leaf {} is {}", fabric.leaf.name, kLinkLayerNames[fabric.leaf.link_layer]),
+        fmt::format("it has {}", key));
   if (!in.has(key)) return;
   Reader table = in.child(key);
   for (const std::string& name : table.keys()) {
     const int number = to_number<int>(name).value_or(-1);
-    const int most = fabric.leaf.ethernet ? 255 : 15;
+    const int most = fabric.leaf.is_ethernet() ? 255 : 15;
     if (number < 0 || number > most)
       table.fail(name, fmt::format("is no number from 0 to {}", most));
     fabric.classes[number] = table.whole(name, 0, kPrioritiesMax);
@@ -118,7 +118,7 @@ FabricConfig read_fabric(Reader& in, const PartsCatalogue& parts) {
   if (in.has("routing")) fabric.routing = in.choice("routing", kRoutingWords);
   if (in.has("dcqcn")) {
     fabric.dcqcn = in.flag("dcqcn", true);
-    if (!fabric.leaf.ethernet) in.fail("dcqcn", "InfiniBand has none", "leave it out");
+    if (!fabric.leaf.is_ethernet()) in.fail("dcqcn", "InfiniBand has none", "leave it out");
   }
   read_classes(in, fabric);
   in.finish();

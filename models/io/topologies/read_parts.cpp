@@ -248,8 +248,7 @@ class PartsReader {
     part.packet_payload = figures_.bytes(in, "packet_payload");
     part.packet_headers = figures_.bytes(in, "packet_headers");
     if (part.packet_payload.count < 1) in.fail("packet_payload", "must be at least 1 B");
-    part.ethernet =
-        in.has("link_layer") && in.choice("link_layer", {"infiniband", "ethernet"}) == 1;
+    if (in.has("link_layer")) part.link_layer = in.choice("link_layer", kLinkLayerWords);
     if (in.has("sharp")) part.sharp = sharp(in.child("sharp"));
     if (in.has("cage_ports")) part.cage_ports = figures_.whole(in, "cage_ports", 1, 64);
     part.watts = watts(in);

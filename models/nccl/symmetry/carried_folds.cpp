@@ -79,7 +79,7 @@ std::string_view against_all(const Cluster& cluster, const NetworkPlan& network,
   const bool is_known = !run.has_algorithm() || run.algorithm == Algorithm::ring ||
                         run.algorithm == Algorithm::tree || run.algorithm == Algorithm::pat;
   if (run.custom != nullptr || !is_known) return "on this network every rank is simulated";
-  return network.rung == Rung::packet && cluster.fabric().leaf.ethernet
+  return network.rung == Rung::packet && cluster.fabric().leaf.is_ethernet()
              ? "ports of a switch share its buffer, and marks fall by lot"
              : "";
 }

@@ -55,7 +55,7 @@ std::uint8_t priority_of(const Cluster& cluster, int number) {
 }
 
 void add_background(const BackgroundSpec& spec, const Cluster& cluster, NetworkPlan& plan) {
-  const bool ethernet = cluster.fabric().leaf.ethernet;
+  const bool ethernet = cluster.fabric().leaf.is_ethernet();
   if (spec.number && spec.by_traffic_class != ethernet)
     throw Error(fmt::format("\"{}\": the fabric is {}", spec.text,
                             ethernet ? "Ethernet: it has traffic classes (tc)"
@@ -100,6 +100,22 @@ BackgroundSpec parse_background(std::string_view text) {
   return spec;
 }
 
+namespace {
+
+/// Of a fabric that was named; "" where its switches are of the NICs' kind. TCP goes over any.
+std::string other_kind_note(const Cluster& cluster) {
+  const auto& nics = cluster.node().nics();
+  if (cluster.fabric().is_default || nics.empty()) return {};
+  const NetKind network = nics.front().part.network;
+  const FabricSwitchPart& leaf = cluster.fabric().leaf;
+  if (network == NetKind::sockets || link_layer_of(network) == leaf.link_layer) return {};
+  return fmt::format("The nodes' NICs are for {} ({}), the fabric's leaf {} is {}.",
+                     kLinkLayerNames[link_layer_of(network)], to_text(network), leaf.name,
+                     kLinkLayerNames[leaf.link_layer]);
+}
+
+}  // namespace
+
 NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
                          const Environment& environment, NcclVersion version,
                          std::vector<std::string>& notes) {
@@ -118,9 +134,10 @@ NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
     plan.routing = Routing::by_destination;
     return plan;
   }
+  if (std::string note = other_kind_note(cluster); !note.empty()) notes.push_back(std::move(note));
   plan.queue_pairs = ib.queue_pairs;
   plan.split = ib.split;
-  const bool ethernet = cluster.fabric().leaf.ethernet;
+  const bool ethernet = cluster.fabric().leaf.is_ethernet();
   const int number = ethernet ? ib.traffic_class : ib.service_level;
   plan.priority = priority_of(cluster, number);
   for (const BackgroundSpec& spec : config.background) add_background(spec, cluster, plan);
@@ -139,7 +156,7 @@ std::string network_text(const NetworkPlan& plan, const Cluster& cluster) {
   if (!plan.carries()) return "";
   std::string out = fmt::format("{}, {} routing", to_text(plan.rung), to_text(plan.routing));
   if (plan.rung == Rung::packet)
-    out += cluster.fabric().leaf.ethernet
+    out += cluster.fabric().leaf.is_ethernet()
                ? (cluster.fabric().dcqcn ? ", pauses and DCQCN" : ", pauses")
                : ", credits";
   if (plan.queue_pairs > 1)
