@@ -57,7 +57,7 @@ double kernel_time(const KernelGpu& gpu, const ContextWork& w, const ContextCost
   const double bytes = rows * (w.heads * kv * kHalf + w.kv_heads * kv * (kHalf + w.cache_bytes));
   const double move = bytes / (costs.memory * gpu.memory_rate);
   const double dim = std::max(w.key_dim, w.value_dim);
-  const double rate = share_of(costs, dim) * gpu.peak(w.math) / gpu.multiprocessors;
+  const double rate = gpu.rate(w.math, share_of(costs, dim)) / gpu.multiprocessors;
   double best = std::numeric_limits<double>::infinity();
   for (const double queries : kQueries) {
     const Keys keys = keys_of(w, queries);
@@ -81,7 +81,7 @@ double kernel_time(const KernelGpu& gpu, const DecodeWork& w, const DecodeCosts&
                                (cached + reads - 1) / (costs.cache * gpu.memory_rate));
   const double rows = std::ceil(group / costs.group) * costs.group;
   const double compute = 2 * w.batch * w.kv_heads * rows * seen * (w.key_dim + w.value_dim) /
-                         (costs.share * gpu.peak(MathBits::bits16));
+                         gpu.rate(MathBits::bits16, costs.share);
   const double most = std::max(1.0, std::min(costs.cuts, w.seen() / kBlock));
   double best = std::numeric_limits<double>::infinity();
   for (double doubled = 1; doubled < 2 * most; doubled *= 2) {

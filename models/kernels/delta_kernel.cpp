@@ -31,7 +31,7 @@ double kernel_time(const KernelGpu& gpu, const DeltaWork& w, const DeltaCosts& c
   const double turns =
       waves(w.batch * w.value_heads / costs.resident, gpu.multiprocessors, costs.quantum);
   const double chain = turns * (costs.fill + w.chunks() * costs.step);
-  const double products = w.flops() / (costs.share * gpu.peak(MathBits::bits16));
+  const double products = w.flops() / gpu.rate(MathBits::bits16, costs.share);
   const double states = delta_states(w.batch, w.value_heads, w.key_dim, w.value_dim);
   const double rows = w.row_bytes();
   const double warm = std::clamp(1 - (rows + states) / gpu.cache, 0.0, 1.0);

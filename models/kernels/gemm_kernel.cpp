@@ -26,17 +26,20 @@ constexpr Tile kTiles[] = {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {64, 
 constexpr double kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr double kExpertWidths[] = {64, 128, 256};
 
-/// Seconds of one tile over `k` on a multiprocessor of `rate` FLOP/s: its products, and filling and
-/// draining it.
+/// Seconds of one tile over `k` on a multiprocessor: its products, and filling and draining it.
 struct TileTime {
   double products = 0, fill = 0;
 };
 
+/// What a tile loads, at its edges and to fill, takes as long however fast products are.
 template <class Costs>
-TileTime tile_time(const Tile& tile, double k, double rate, const Costs& costs) {
-  const double cost = 1 + costs.edge * (1 / tile.m + 1 / tile.n);
+TileTime tile_time(const KernelGpu& gpu, const Tile& tile, double k, MathBits math,
+                   const Costs& costs) {
+  const double rate = gpu.rate(math, costs.share) / gpu.multiprocessors;
+  const double cost = 1 + gpu.tensor_share * costs.edge * (1 / tile.m + 1 / tile.n);
   const double element = 2 * tile.m * tile.n * cost / rate;
-  return {std::max(element * k, std::ceil(k / kDepth) * costs.step), element * costs.fill};
+  return {std::max(element * k, std::ceil(k / kDepth) * costs.step),
+          gpu.tensor_share * element * costs.fill};
 }
 
 /// What a product moves: what comes from memory, and what from the cache.
@@ -63,7 +66,6 @@ double cast_time(const KernelGpu& gpu, const GemmWork& w, const GemmCosts& costs
 }  // namespace
 
 double kernel_time(const KernelGpu& gpu, const GemmWork& w, const GemmCosts& costs) {
-  const double rate = costs.share * gpu.peak(w.operands.math) / gpu.multiprocessors;
   const Traffic bytes = traffic(gpu, w);
   const double move =
       bytes.cold / (costs.memory * gpu.memory_rate) + bytes.warm / (costs.cache * gpu.memory_rate);
@@ -75,7 +77,7 @@ double kernel_time(const KernelGpu& gpu, const GemmWork& w, const GemmCosts& cos
       if (split > 1 && w.k / split < kLeastPiece) break;
       const double busy = std::min(1.0, tiles * split / gpu.multiprocessors);
       const double rounds = waves(tiles * split, gpu.multiprocessors, costs.quantum);
-      const TileTime one = tile_time(tile, w.k / split, rate, costs);
+      const TileTime one = tile_time(gpu, tile, w.k / split, w.operands.math, costs);
       const double cool = rounds * one.products + (1 + costs.refill * (rounds - 1)) * one.fill;
       const double lasts = w.sustained ? kBusy : cool / (cool + kWarmUp);
       const double c = cool * (1 + costs.heat * lasts);
@@ -91,7 +93,6 @@ double kernel_time(const KernelGpu& gpu, const GemmWork& w, const GemmCosts& cos
 }
 
 double kernel_time(const KernelGpu& gpu, const ExpertWork& w, const ExpertCosts& costs) {
-  const double rate = costs.share * gpu.peak(w.operands.math) / gpu.multiprocessors;
   const double all = w.operands.weight * w.experts * (w.up + 1) * w.hidden * w.ffn;
   const double cached = std::clamp(2 * (1 - all / gpu.cache), 0.0, 1.0);
   const double from_cache = costs.cache * gpu.memory_rate;
@@ -101,7 +102,7 @@ double kernel_time(const KernelGpu& gpu, const ExpertWork& w, const ExpertCosts&
     for (std::size_t i = 0; i < kExpertTiles.size(); ++i) {
       for (const double width : kExpertWidths) {
         const double tiles = w.loads.tiles[i] * std::ceil(n / width);
-        const TileTime one = tile_time({kExpertTiles[i], width}, k, rate, costs);
+        const TileTime one = tile_time(gpu, {kExpertTiles[i], width}, k, w.operands.math, costs);
         compute = std::min(
             compute, waves(tiles, gpu.multiprocessors, costs.quantum) * (one.products + one.fill));
       }

@@ -1,6 +1,7 @@
 #pragma once
 // What kernels need to know of a GPU: the maker's figures, nothing measured.
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -17,6 +18,9 @@ struct KernelGpu {
   std::array<double, 3> flops{};  ///< FLOP/s by MathBits, dense; 0 = the GPU cannot
   double memory_rate = 0;         ///< bytes/s
   double cache = 0;               ///< bytes of L2
+  /// Rate of the tensor cores over that of whole ones on such multiprocessors: below 1 where export
+  /// rules cut them and left the rest.
+  double tensor_share = 1;
 
   /// GPUs without 8-bit floats multiply 8-bit integers at twice the 16-bit rate; what else a GPU
   /// cannot multiply is widened first and runs at the next wider rate.
@@ -24,6 +28,13 @@ struct KernelGpu {
     if (bits == MathBits::bits16) return flops[0];
     if (flops[1] == 0) return 2 * flops[0];
     return bits == MathBits::bits4 && flops[2] > 0 ? flops[2] : flops[1];
+  }
+
+  /// FLOP/s of a kernel that reaches `share` of the peak of whole tensor cores, the rest of the
+  /// multiprocessor setting its pace. Cut ones it keeps busier, to what products reach (assumed).
+  double rate(MathBits bits, double share) const {
+    constexpr double kProductsReach = 0.95;
+    return std::max(share, std::min(kProductsReach, share / tensor_share)) * peak(bits);
   }
 };
 

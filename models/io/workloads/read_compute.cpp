@@ -16,6 +16,7 @@ GpuCompute gpu(const std::string& name, Reader& in, const Figures& figures) {
   out.multiprocessors = figures.whole(in, "multiprocessors", 1, 10'000);
   out.generation = figures.whole(in, "generation", 10, 999);
   out.cache = figures.bytes(in, "cache");
+  if (in.has("tensor_share")) out.tensor_share = figures.number(in, "tensor_share", 0.01, 1);
   Reader gemm = in.child("gemm");
   for (std::size_t p = 0; p < kPrecisionWords.words.size(); ++p) {
     if (!gemm.has(kPrecisionWords.words[p])) continue;

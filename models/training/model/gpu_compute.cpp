@@ -55,7 +55,8 @@ KernelGpu GpuCompute::kernels() const {
           multiprocessors,
           {peak(Precision::bf16), peak(Precision::fp8), peak(Precision::nvfp4)},
           static_cast<double>(memory_rate.bytes_per_s),
-          static_cast<double>(cache.count)};
+          static_cast<double>(cache.count),
+          tensor_share};
 }
 
 double gemm_time(const GpuCompute& gpu, Precision precision, const GemmShape& shape) {

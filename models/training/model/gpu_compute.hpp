@@ -23,8 +23,9 @@ struct GpuCompute {
   Bytes memory;
   Bandwidth memory_rate;
   int multiprocessors = 0;
-  int generation = 0;  ///< compute capability, 90 = 9.0; 10.3 counts as 10.0
-  Bytes cache;         ///< L2
+  int generation = 0;       ///< compute capability, 90 = 9.0; 10.3 counts as 10.0
+  Bytes cache;              ///< L2
+  double tensor_share = 1;  ///< as KernelGpu has it
   std::array<GemmRate, kPrecisions> gemm;
   double attention_forward = 0;   ///< as `efficiency` of GEMMs
   double attention_backward = 0;  ///< times that forward takes
