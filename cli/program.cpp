@@ -68,6 +68,32 @@ Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return Error(error.what(), fmt::format("see fabricast {} --help", chosen.front()->get_name()));
 }
 
+const CLI::App* command_below(const CLI::App& command, const std::string& word) {
+  const auto below =
+      command.get_subcommands([&](const CLI::App* one) { return one->check_name(word); });
+  return below.empty() ? nullptr : below.front();
+}
+
+/// CLI11 gives an option that has no value the next word, even where that is an option itself: of
+/// `--trace=$OUT --nodes=4` without such a variable it would make a file named "--nodes=4".
+void check_values(const CLI::App& app, std::span<const std::string> words) {
+  const CLI::App* command = &app;
+  for (; !words.empty() && words.front() != "--"; words = words.subspan(1)) {
+    const std::string& word = words.front();
+    if (const CLI::App* below = command_below(*command, word)) command = below;
+    if (!word.starts_with('-')) continue;
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const CLI::Option* option = command->get_option_no_throw(name);
+    if (option == nullptr || option->get_items_expected_min() == 0) continue;
+    const bool has_value = equals == std::string::npos
+                               ? words.size() > 1 && !words[1].starts_with("--")
+                               : equals + 1 < word.size();
+    if (!has_value) throw Error(Place{{}, 0, name}, "a value is missing");
+    if (equals == std::string::npos) words = words.subspan(1);
+  }
+}
+
 /// What other programs ask, and no help lists. Nothing = it is a command like others.
 std::optional<int> hidden_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
@@ -140,6 +166,7 @@ std::unique_ptr<CLI::App> make_program(Action& action, const AddCommand& own) {
 }
 
 void parse_words(CLI::App& app, const std::vector<std::string>& words) {
+  check_values(app, words);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::Success&) {

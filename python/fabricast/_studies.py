@@ -53,8 +53,13 @@ def _text(name, value):
 
 
 def _values(option, value):
-    """What stands on the command line; None = the option does not."""
+    """What stands on the command line; None = the option does not, as it is given no value or none
+    of several."""
     if value is None or value is False:
+        return None
+    if isinstance(value, Mapping) and not value:
+        return None
+    if option["repeats"] and isinstance(value, (list, tuple, set)) and not value:
         return None
     if value is True:
         return []
