@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "models/io/host/cpus.hpp"
 #include "models/io/pages/page.hpp"
 #include "sim/base/error.hpp"
+#include "text/numbers.hpp"
 #include "text/quoting.hpp"
 
 namespace fabricast {
@@ -31,6 +33,8 @@ constexpr std::size_t kThreads = 32;
 /// send a second segment before they are taken (SYN cookies).
 constexpr int kBacklog = 1024;
 constexpr const char* kJson = "application/json";
+
+struct Busy {};
 
 /// So many simulate at a time; so many may wait for it.
 class Turns {
@@ -81,6 +85,25 @@ inline void refuse(httplib::Response& response, int status, const std::string& m
   response.set_content(json_line(error_json(message, "", hint)), kJson);
 }
 
+/// What became of a question that has no answer.
+struct Failure {
+  int status;
+  const char* message;
+  const char* hint;
+};
+
+inline Failure failure_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Busy&) {
+    return {429, "too many questions at once", "wait for some of them"};
+  } catch (const GivenUp&) {
+    return {503, "the question was given up", "it took too long, or the server stops"};
+  } catch (...) {
+    return {500, "the program failed at this question", "please report it with the question"};
+  }
+}
+
 /// As it is: the library would compress it for a browser as hard as it can, which takes seconds for
 /// the page and saves nothing on the way to this machine itself. It leaves alone what has a
 /// provider.
@@ -96,6 +119,12 @@ inline void give(httplib::Response& response, std::shared_ptr<const std::string>
 
 inline void give_json(httplib::Response& response, const Json& json) {
   give(response, std::make_shared<const std::string>(json_line(json)), kJson);
+}
+
+/// The library takes "-5" for nearly 2^64 bytes and waits for them.
+inline bool has_sound_length(const httplib::Request& request) {
+  const std::string length = request.get_header_value("Content-Length");
+  return length.empty() || to_number<std::size_t>(length).has_value();
 }
 
 /// The library's own choice, SO_REUSEPORT, would let two servers share a port.
@@ -137,9 +166,9 @@ struct UiServer::Impl {
       refuse(response, response.status, text);
     });
     server.set_exception_handler(
-        [](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
-          refuse(response, 500, "the program failed at this question",
-                 "please report it with the question");
+        [](const httplib::Request&, httplib::Response& response, const std::exception_ptr& thrown) {
+          const Failure failure = failure_of(thrown);
+          refuse(response, failure.status, failure.message, failure.hint);
         });
     server.Get("/", [this](const httplib::Request&, httplib::Response& response) {
       response.set_header("Referrer-Policy", "no-referrer");
@@ -171,6 +200,11 @@ struct UiServer::Impl {
       return false;
     }
     if (request.path == "/" && request.method == "GET") return true;
+    if (!has_sound_length(request)) {
+      response.set_header("Connection", "close");  // where the body ends is not known
+      refuse(response, 400, "the question's length is no number");
+      return false;
+    }
     if (!same(request.get_header_value("X-Fabricast-Token"), token)) {
       refuse(response, 401, "the token is missing or wrong", "open the address that was printed");
       return false;
@@ -199,19 +233,13 @@ struct UiServer::Impl {
           });
       return;
     }
-    try {
-      const auto begin = Clock::now();
-      Listener listener;
-      listener.progress = [this, begin](double) { check_time(begin); };
-      const Answered answered = in_turn(study, *body, listener, [this] { return stopping.load(); });
-      if (answered.part) return give_json(response, *answered.part);
-      response.status = 422;
-      response.set_content(json_line(answered.error), kJson);
-    } catch (const Busy&) {
-      refuse(response, 429, "too many questions at once", "wait for some of them");
-    } catch (const GivenUp&) {
-      refuse(response, 503, "the question was given up", "it took too long, or the server stops");
-    }
+    const auto begin = Clock::now();
+    Listener listener;
+    listener.progress = [this, begin](double) { check_time(begin); };
+    const Answered answered = in_turn(study, *body, listener, [this] { return stopping.load(); });
+    if (answered.part) return give_json(response, *answered.part);
+    response.status = 422;
+    response.set_content(json_line(answered.error), kJson);
   }
 
   /// The answer as server-sent events: progress, part, then report or error.
@@ -246,19 +274,13 @@ struct UiServer::Impl {
       const Answered answered =
           in_turn(study, body, listener, [&] { return stopping.load() || !sink.is_writable(); });
       send(answered.part ? event("report", *answered.part) : event("error", answered.error));
-    } catch (const Busy&) {
-      const std::string text =
-          event("error", error_json("too many questions at once", "", "wait for some of them"));
-      sink.write(text.data(), text.size());
-    } catch (const GivenUp&) {
-      const std::string text = event("error", error_json("the question was given up", "",
-                                                         "it took too long, or the server stops"));
+    } catch (...) {  // the library calls this where nothing catches
+      const Failure failure = failure_of(std::current_exception());
+      const std::string text = event("error", error_json(failure.message, "", failure.hint));
       if (!gone) sink.write(text.data(), text.size());
     }
     sink.done();
   }
-
-  struct Busy {};
 
   Answered in_turn(const std::string& study, const Json& body, const Listener& listener,
                    const std::function<bool()>& given_up) {

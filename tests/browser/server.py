@@ -9,6 +9,7 @@ import glob
 import http.client
 import json
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from pathlib import Path
 JUNK = 10_000
 PARALLEL = 100
 ROOT = Path(__file__).resolve().parents[2]
+INSPECTOR = ROOT / "tests/data/records/inspector/v4.0-real-line.log"
 
 
 class Server:
@@ -183,6 +185,11 @@ def reads_nothing_else(server, _):
             ("plan", {"input": "a.yaml", "files": {"a.yaml": layout}}),
             ("step", {"calls": secret.name, "topology": "dgx-h100"}),
             ("lint", {"env-file": secret.name}),
+            ("hang", {"input": secret.name}),
+            ("hang", {"input": str(ROOT / "tests/data/records/flight-order")}),
+            ("judge", {"inspector": str(INSPECTOR), "topology": "dgx-h100"}),
+            ("judge", {"inspector": str(INSPECTOR.parent), "topology": "dgx-h100"}),
+            ("step", {"calls": str(ROOT / "tests/data/traces"), "topology": "dgx-h100"}),
         ):
             status, error = server.study(study, **body)
             assert status == 422 and "secret words" not in json.dumps(error), (study, body, error)
@@ -203,6 +210,12 @@ def reads_nothing_else(server, _):
         status, text = server.ask("POST", "/api/v1/bench", body)
         assert status == 422 and "message" in text, (body, status, text[:200])
     assert not Path("/tmp/x.html").exists()
+    metrics = Path(tempfile.mkdtemp()) / "x.prom"
+    files = {"a.log": INSPECTOR.read_text()}
+    ask = {"inspector": "a.log", "topology": "dgx-h100", "files": files}
+    assert server.study("judge", **ask)[0] == 200
+    status, error = server.study("judge", **ask, **{"write-prometheus": str(metrics)})
+    assert status == 422 and not metrics.exists(), error
     status, _ = server.ask("POST", "/api/v1/bench", b"x" * (17 << 20))
     assert status == 413, status
     status, text = server.ask("POST", "/api/v1/import", b"\0\1\2", X_File_Name="../../a%00b")
@@ -211,7 +224,35 @@ def reads_nothing_else(server, _):
     status, part = server.study("judge", topology="dgx-h100", input="a.log", files={"a.log": log})
     assert status == 200 and part["report"]["job"]["ask"]["log"] == "a.log", part["report"]["job"]
     assert "fabricast-ui-" not in json.dumps(part)
-    return "26 tries"
+    return "32 tries"
+
+
+def refuses_options_without_a_value(server, _):
+    """Not a flag, nor the next option as its value."""
+    for value in "", True, [""]:
+        body = {"topology": "dgx-h100", "nodes": value, "sizes": "1MiB"}
+        status, error = server.study("bench", **body)
+        assert status == 422 and error["error"]["message"] == "--nodes: a value is missing", error
+        assert error["error"]["option"] == "--nodes", error
+    return "3 kinds"
+
+
+def lives_without_its_folder(server, fabricast):
+    """What nobody foresaw is an answer, too, streamed or not; and one length is no length."""
+    lone = Server(fabricast)
+    question = {"topology": "dgx-h100", "sizes": "1MiB"}
+    shutil.rmtree(Path(f"/proc/{lone.process.pid}/cwd").resolve())
+    status, text = lone.ask("POST", "/api/v1/bench", question)
+    assert status == 500 and "please report it" in text, (status, text)
+    status, text = lone.ask("POST", "/api/v1/bench", question, Accept="text/event-stream")
+    assert text.startswith("event: error") and "please report it" in text, (status, text)
+    link = socket.create_connection(("127.0.0.1", lone.port), timeout=5)
+    link.send(f"POST /api/v1/bench HTTP/1.1\r\nHost: 127.0.0.1:{lone.port}\r\n"
+              f"X-Fabricast-Token: {lone.token}\r\nContent-Length: -5\r\n\r\n".encode())
+    assert link.recv(100).startswith(b"HTTP/1.1 400"), "waits for so many bytes"
+    assert lone.process.poll() is None
+    lone.process.kill()
+    return "3 questions"
 
 
 def lives_through_a_crowd(server, _):
@@ -313,6 +354,8 @@ def main():
         streams,
         refuses_strangers,
         reads_nothing_else,
+        refuses_options_without_a_value,
+        lives_without_its_folder,
         has_its_port,
         lets_a_crowd_wait,
         lives_through_a_crowd,
