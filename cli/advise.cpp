@@ -74,7 +74,7 @@ int run(const AdviseOptions& options, const CLI::App& command, const Answers& an
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const AdviseConfig asked = config(options, command, parts);
   make_folder(options.write);
-  Outputs outputs(command, {});
+  Outputs outputs(command);
   if (!options.write.empty()) {
     for (const std::string_view name : kAdviseFileNames)
       outputs.add("--write", path_in(options.write, name));
@@ -124,7 +124,8 @@ void add_advise(CLI::App& app, Action& action) {
                     "try every setting on all nodes, however long it takes");
   add_html_option(*command);
   add_jobs_option(*command);
-  command->add_option("--write", options->write, "a folder: all forms of it, as files");
+  add_output_folder_option(*command, "--write", options->write,
+                           "a folder: all forms of it, as files");
   command->add_option("--format", options->format)
       ->check(one_of({"text", "csv", "json", "shell", "kubernetes", "slurm", "nccl.conf",
                       "tuner-csv", "nccl-tests"}))

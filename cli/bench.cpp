@@ -213,7 +213,7 @@ int run(const BenchOptions& options, const CLI::App& command, const Answers& ans
   if (auto phases = phases_of(options)) return run_experts(options, command, *phases, answers);
   const std::unique_ptr<AskedBench> asked = asked_by(options, command);
   const BandTable& bands = asked->bands;
-  Outputs outputs(command, {"--trace"});
+  Outputs outputs(command);
   say_what_is_ignored(command, options.nccl_tests);
   BenchResult result;
   {
@@ -286,8 +286,8 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
                    "80%\", \"link NAME down 2s\", \"link NAME flap 10s 90%\"; may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_option("--trace", options->trace,
-                      "write a timeline of the one run to this file, for ui.perfetto.dev");
+  add_output_option(*command, "--trace", options->trace,
+                    "write a timeline of the one run to this file, for ui.perfetto.dev");
   command->add_option("--trace-ranks", options->trace_ranks, "only these ranks: 0-7, or 3");
   command->add_flag("--explain-fold", options->explain_fold,
                     "say what of the run was simulated, and what stands against less");

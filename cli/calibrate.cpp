@@ -80,7 +80,7 @@ int run(const CalibrateOptions& options, const CLI::App& command, const Answers&
     throw Error("--cross-validate leaves each source out in turn: --leave-out does not go with it");
   if (!options.predictions.empty() && !options.cross_validate && options.leave_out.empty())
     throw Error("--predictions needs --cross-validate or --leave-out");
-  Outputs outputs(command, {"--out", "--predictions"});
+  Outputs outputs(command);
   if (options.my_runs.empty() != options.my_points.empty())
     throw Error("--my-runs and --my-points go together: the runs, and their rows");
   if (!options.my_runs.empty() && (options.cross_validate || !options.leave_out.empty()))
@@ -113,16 +113,17 @@ void add_calibrate(CLI::App& app, Action& action) {
   command->add_option("recipe", options->recipe, "YAML file: parameters, bounds, data")->required();
   add_html_option(*command);
   add_jobs_option(*command);
-  CLI::Option* const out = command->add_option(
-      "--out", options->out, "write the calibrated values, for --parts of other commands");
+  CLI::Option* const out =
+      add_output_option(*command, "--out", options->out,
+                        "write the calibrated values, for --parts of other commands");
   CLI::Option* const left = command->add_option(
       "--leave-out", options->leave_out, "a source_key: fit without its runs, then predict them");
   CLI::Option* const all =
       command->add_flag("--cross-validate", options->cross_validate,
                         "refit without each source in turn and predict its runs: gives bands");
-  CLI::Option* const predictions = command->add_option(
-      "--predictions", options->predictions,
-      "write what was predicted for runs that were left out, as validate's CSV");
+  CLI::Option* const predictions =
+      add_output_option(*command, "--predictions", options->predictions,
+                        "write what was predicted for runs that were left out, as validate's CSV");
   CLI::Option* const own = command->add_option("--my-runs", options->my_runs,
                                                "runs of your cluster, as CSV: the shipped values "
                                                "go on from where they are with these alone");

@@ -130,7 +130,7 @@ void write_files(const CheckOptions& options, const std::vector<RulesRun>& runs,
 }
 
 int run(const CheckOptions& options, const CLI::App& command, const Answers& answers) {
-  Outputs outputs(command, {"--junit", "--markdown", "--json"});
+  Outputs outputs(command);
   const std::vector<RuleOverrides> asked = overrides(options, command);
   const std::optional<RulesBaseline> baseline = baseline_of(options, asked.size());
   std::vector<RulesRun> runs;
@@ -180,9 +180,9 @@ void add_check(CLI::App& app, Action& action) {
                    "per cent by which a figure may differ from the earlier run's")
       ->check(CLI::Range(0., 1000.))
       ->capture_default_str();
-  command->add_option("--junit", options->junit, "write JUnit XML to this file");
-  command->add_option("--markdown", options->markdown, "write a table to this file");
-  command->add_option("--json", options->json, "write verdicts and figures to this file");
+  add_output_option(*command, "--junit", options->junit, "write JUnit XML to this file");
+  add_output_option(*command, "--markdown", options->markdown, "write a table to this file");
+  add_output_option(*command, "--json", options->json, "write verdicts and figures to this file");
   add_html_option(*command);
   add_jobs_option(*command);
   command->callback([options, command, &action] {

@@ -28,8 +28,8 @@ struct GateOptions : JudgedLogOptions {
   std::string script, aicr, alerts, junit;
 };
 
-const std::vector<std::string> kWrites = {"--write-script", "--write-aicr", "--write-alerts",
-                                          "--write-junit"};
+/// What says floors, which --check has none of its own of.
+constexpr const char* kWritesFloors[] = {"--write-script", "--write-aicr", "--write-alerts"};
 
 double healthy_share(const GateOptions& options) {
   return of_option("--probability", [&] {
@@ -105,15 +105,15 @@ int run(const GateOptions& options, const CLI::App& command, const Answers& answ
   const bool checks = !options.logs.empty();
   if (checks && given(command, "--sizes"))
     throw Error("--sizes and --check: the log has its sizes", "leave --sizes out");
-  for (const std::string& name : kWrites) {
-    const bool of_check = name == "--write-junit";
-    if (given(command, name.c_str()) && of_check != checks)
-      throw Error(fmt::format("{} {}", name,
-                              of_check ? "is of logs that were held against floors"
-                                       : "writes floors, and --check has none of its own"),
-                  of_check ? "name them: --check all_reduce.log" : "leave --check out");
+  if (!checks && given(command, "--write-junit"))
+    throw Error("--write-junit is of logs that were held against floors",
+                "name them: --check all_reduce.log");
+  for (const char* name : kWritesFloors) {
+    if (checks && given(command, name))
+      throw Error(fmt::format("{} writes floors, and --check has none of its own", name),
+                  "leave --check out");
   }
-  Outputs outputs(command, kWrites);
+  Outputs outputs(command);
   return checks ? check(options, command, outputs, answers) : floors(options, outputs, answers);
 }
 
@@ -142,12 +142,12 @@ void add_gate(CLI::App& app, Action& action) {
                    "output of nccl-tests to hold against floors; may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_option("--write-script", options->script,
-                      "shell script that runs nccl-tests and ends with an exit code");
-  command->add_option("--write-aicr", options->aicr, "AICR's constraint as YAML");
-  command->add_option("--write-alerts", options->alerts,
-                      "Prometheus' rules over what NCCL Inspector exports");
-  command->add_option("--write-junit", options->junit, "with --check: JUnit's XML");
+  add_output_option(*command, "--write-script", options->script,
+                    "shell script that runs nccl-tests and ends with an exit code");
+  add_output_option(*command, "--write-aicr", options->aicr, "AICR's constraint as YAML");
+  add_output_option(*command, "--write-alerts", options->alerts,
+                    "Prometheus' rules over what NCCL Inspector exports");
+  add_output_option(*command, "--write-junit", options->junit, "with --check: JUnit's XML");
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, command, &action] {

@@ -75,7 +75,7 @@ int run(const HangOptions& options, const CLI::App& command, const Answers& answ
   if (options.layout.empty() && (!options.fault.empty() || !options.write_trace.empty()) &&
       !options.trace().ends_with(".yaml"))
     throw Error("--fault and --write-trace belong to --layout");
-  Outputs outputs(command, {"--write-trace"});
+  Outputs outputs(command);
   if (!options.layout.empty())
     return give(options, hang_of_layout(options, outputs), seconds, answers);
   const std::string hint = "hang takes a trace of calls, or a log";
@@ -124,7 +124,7 @@ void add_hang(CLI::App& app, Action& action) {
       "--fault", options->fault,
       "with --layout: \"rank 5 dead at call 12\", \"rank 5 skips call 12\", \"rank 5 "
       "interleaves at call 12\", \"rank 5 reorders at call 12\"");
-  command->add_option("--write-trace", options->write_trace, "those calls, as JSON lines");
+  add_output_option(*command, "--write-trace", options->write_trace, "those calls, as JSON lines");
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
   command->add_option("--timeout", options->timeout, "of the process group: the watchdog's")
       ->capture_default_str();

@@ -52,7 +52,7 @@ Written topology_in(const ImportOptions& options) {
 
 /// A file of unknown kind is an answer, too, but not a success.
 int run(const ImportOptions& options, const CLI::App& command, const Answers& answers) {
-  Outputs outputs(command, {"--write"});
+  Outputs outputs(command);
   std::optional<Written> written;
   if (!options.write.empty()) written = topology_in(options);
   bool all_known = true;
@@ -89,9 +89,9 @@ void add_import(CLI::App& app, Action& action) {
       ->required();
   add_topology_option(*command, options->topology)
       ->description("of a log of NCCL: its choices beside those of this preset, YAML file or XML");
-  command->add_option("--write", options->write,
-                      "a file for --fabric of ibnetdiscover's output; for --topology of nvidia-smi "
-                      "topo -m, a log of NCCL or its XML");
+  add_output_option(*command, "--write", options->write,
+                    "a file for --fabric of ibnetdiscover's output; for --topology of nvidia-smi "
+                    "topo -m, a log of NCCL or its XML");
   command->add_option("--nodes", options->nodes, "default: what the log says")
       ->check(whole_number(1, 1 << 20));
   command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");

@@ -33,7 +33,7 @@ int run_inspector(const JudgeOptions& options, const CLI::App& command, const An
       throw Error(fmt::format("{} belongs to a log, not to --inspector", option),
                   "the Inspector's records say it");
   }
-  Outputs outputs(command, {"--write-prometheus"});
+  Outputs outputs(command);
   InspectorRequest request;
   request.source = options.inspector;
   request.release_said = given(command, "--nccl");
@@ -103,8 +103,8 @@ void add_judge(CLI::App& app, Action& action) {
   command->add_option("log", options->log, "output of nccl-tests, text or JSON");
   command->add_option("--inspector", options->inspector,
                       "instead: a folder or file of NCCL's Inspector, JSON or Prometheus text");
-  command->add_option("--write-prometheus", options->metrics,
-                      "with --inspector: what is expected, for node_exporter's textfile collector");
+  add_output_option(*command, "--write-prometheus", options->metrics,
+                    "with --inspector: what is expected, for node_exporter's textfile collector");
   add_topology_option(*command, options->topology)->required();
   command->add_option("--fabric", options->fabric,
                       "preset name or YAML file; default: non-blocking rails");

@@ -74,7 +74,7 @@ int run_calls(const StepOptions& options, const Answers& answers) {
 }
 
 int run(const StepOptions& options, const CLI::App& command, const Answers& answers) {
-  Outputs outputs(command, {"--trace"});
+  Outputs outputs(command);
   if (options.list_models) {
     for (const std::string& name : model_names())
       print_out("{:18} {}\n", name, load_transformer(name).title);
@@ -122,7 +122,8 @@ void add_step(CLI::App& app, Action& action) {
       ->check(CLI::Range(1e-6, 1e6));
   command->add_option("--vary", options->vary,
                       "KEY=A,B as of `plan`: a line for this layout on each; repeatable");
-  command->add_option("--trace", options->trace, "write the step's timeline for ui.perfetto.dev");
+  add_output_option(*command, "--trace", options->trace,
+                    "write the step's timeline for ui.perfetto.dev");
   command->add_flag("--list-models", options->list_models, "names of the models that come along");
   command->callback([options, command, &action] {
     action = [options, command](Answers& answers) { return run(*options, *command, answers); };

@@ -79,7 +79,7 @@ std::optional<double> share(const std::string& text) {
 }
 
 int run(const UpgradeOptions& options, const CLI::App& command, const Answers& answers) {
-  Outputs outputs(command, {"--junit", "--markdown", "--json"});
+  Outputs outputs(command);
   std::string baseline;
   if (!options.baseline.empty())
     baseline = report_in(read_text_file(options.baseline, "--baseline takes what --json wrote"),
@@ -146,9 +146,9 @@ void add_upgrade(CLI::App& app, Action& action) {
                     "do not look for variables and tuner lines that give time back");
   command->add_option("--fail-over", options->fail_over,
                       "exit code 1 if a call takes longer by more than this, as 5%");
-  command->add_option("--junit", options->junit, "write JUnit XML to this file");
-  command->add_option("--markdown", options->markdown, "write tables for a pull request");
-  command->add_option("--json", options->json, "write the report to this file, too");
+  add_output_option(*command, "--junit", options->junit, "write JUnit XML to this file");
+  add_output_option(*command, "--markdown", options->markdown, "write tables for a pull request");
+  add_output_option(*command, "--json", options->json, "write the report to this file, too");
   command->add_option("--baseline", options->baseline,
                       "what --json wrote earlier: exit code 1 if something is not as it was");
   add_answer_options(*command, options->format);

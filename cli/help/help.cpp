@@ -7,11 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "cli/output/outputs.hpp"
+
 namespace fabricast {
 
 namespace {
 
 constexpr std::string_view kUngrouped = "Options";  ///< the group CLI11 puts options in
+
+constexpr const char* kOutputGroup = "Output";
 
 struct OptionGroup {
   std::string_view title;
@@ -24,9 +28,8 @@ constexpr std::array kGroups = {
                 "background fault seed "},
     OptionGroup{"Work", " collective sizes split one-shot layout algorithm-file "},
     OptionGroup{"NCCL", " nccl env env-file tuner releases from to "},
-    OptionGroup{"Output",
-                " format write explain explain-fold details trace trace-ranks chart junit "
-                "markdown json html table out predictions write-trace "},
+    OptionGroup{kOutputGroup,
+                " format explain explain-fold details trace-ranks table "},  // and what is written
     OptionGroup{"Effort", " budget exact no-fold slices-max slices-max-final exhaustive jobs "},
     OptionGroup{"Slurm and other schedulers",
                 " slurm partition time array-size print-commands share "},
@@ -137,6 +140,10 @@ constexpr std::array kExamples = {
 void group_options(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     if (option->get_lnames().empty() || option->get_group() != kUngrouped) continue;
+    if (names_output(*option)) {
+      option->group(kOutputGroup);
+      continue;
+    }
     const std::string name = " " + option->get_lnames().front() + " ";
     const auto group = std::ranges::find_if(
         kGroups, [&](const OptionGroup& one) { return one.names.find(name) != one.names.npos; });

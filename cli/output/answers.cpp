@@ -1,6 +1,7 @@
 #include "cli/output/answers.hpp"
 
 #include "cli/options/values.hpp"
+#include "cli/output/outputs.hpp"
 #include "cli/output/streams.hpp"
 
 namespace fabricast {
@@ -32,11 +33,9 @@ CLI::Option* add_format_option(CLI::App& command, std::string& format) {
 }
 
 CLI::Option* add_html_option(CLI::App& command) {
-  return command
-      .add_option(
-          "--html", [](const CLI::results_t&) { return true; },
-          "also write a page with pictures to this file, for a browser; it holds the JSON")
-      ->type_name("FILE");
+  return add_output_option(
+      command, "--html",
+      "also write a page with pictures to this file, for a browser; it holds the JSON");
 }
 
 CLI::Option* add_answer_options(CLI::App& command, std::string& format) {

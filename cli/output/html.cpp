@@ -12,17 +12,6 @@ std::string path_of(const CLI::App& command) {
   return option == nullptr || option->count() == 0 ? std::string() : option->results().front();
 }
 
-/// What the command may write beside the page: one file is not written twice.
-std::vector<std::string> written(const CLI::App& command, const std::string& path) {
-  std::vector<std::string> out;
-  if (path.empty()) return out;
-  for (const char* const name : {"--html", "--json", "--junit", "--markdown", "--trace", "--out",
-                                 "--predictions", "--write-trace"}) {
-    if (command.get_option_no_throw(name) != nullptr) out.emplace_back(name);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string typed_command(const std::vector<std::string>& words) {
@@ -39,9 +28,9 @@ std::string typed_command(const std::vector<std::string>& words) {
 }
 
 HtmlOutput::HtmlOutput(const CLI::App& command, const std::vector<std::string>& words)
-    : path_(path_of(command)),
-      typed_(typed_command(words)),
-      outputs_(command, written(command, path_)) {}
+    : path_(path_of(command)), typed_(typed_command(words)) {
+  if (!path_.empty()) outputs_.emplace(command);
+}
 
 void HtmlOutput::listen(Answers& answers) {
   if (path_.empty()) return;
@@ -56,10 +45,10 @@ void HtmlOutput::write() {
   if (parts_.empty())
     throw Error("--html: this has no report to show", "leave out what lists or explains");
   const std::string page = report_page(parts_);
-  outputs_.write(path_, [&](std::ostream& out) {
+  outputs_->write(path_, [&](std::ostream& out) {
     out.write(page.data(), static_cast<std::streamsize>(page.size()));
   });
-  outputs_.commit();
+  outputs_->commit();
   print_err("{}: for a browser\n", path_);
 }
 

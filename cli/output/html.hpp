@@ -2,6 +2,7 @@
 // The option --html of a command: its report as a page.
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ class HtmlOutput {
  private:
   std::string path_;  ///< "" = not asked for
   std::string typed_;
-  Outputs outputs_;
+  std::optional<Outputs> outputs_;
   std::vector<PagePart> parts_;
 };
 

@@ -23,6 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Types of options in --help, by which those that write are known.
+constexpr const char* kFileType = "FILE";
+constexpr const char* kFolderType = "FOLDER";
+
+bool names_file(const CLI::Option& option) { return option.get_type_name() == kFileType; }
+
 [[noreturn]] void fail(const std::string& path, int why) {
   throw OutputError(
       fmt::format("{}: cannot be written: {}", path, std::generic_category().message(why)));
@@ -124,15 +130,32 @@ std::string make_temporary(const std::string& path, const std::string& real) {
 
 }  // namespace
 
-Outputs::Outputs(const CLI::App& command, const std::vector<std::string>& options) {
+CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& file,
+                               const std::string& what) {
+  return command.add_option(name, file, what)->type_name(kFileType);
+}
+
+CLI::Option* add_output_option(CLI::App& command, const std::string& name,
+                               const std::string& what) {
+  return command.add_option(name, what)->type_name(kFileType);
+}
+
+CLI::Option* add_output_folder_option(CLI::App& command, const std::string& name,
+                                      std::string& folder, const std::string& what) {
+  return command.add_option(name, folder, what)->type_name(kFolderType);
+}
+
+bool names_output(const CLI::Option& option) {
+  return names_file(option) || option.get_type_name() == kFolderType;
+}
+
+Outputs::Outputs(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (!names_file(*option))
+      std::ranges::copy_if(option->results(), std::back_inserter(inputs_), is_file);
   for (const CLI::Option* option : command.get_options()) {
-    const bool is_output = std::ranges::any_of(
-        options, [&](const std::string& name) { return option->check_name(name); });
-    if (is_output) continue;
-    std::ranges::copy_if(option->results(), std::back_inserter(inputs_), is_file);
-  }
-  for (const std::string& name : options) {
-    for (const std::string& path : command.get_option(name)->results()) add(name, path);
+    if (!names_file(*option)) continue;
+    for (const std::string& path : option->results()) add(option->get_name(), path);
   }
 }
 

@@ -11,11 +11,23 @@
 
 namespace fabricast {
 
+/// An option that names a file to write. Who has to know of such files knows it by this: Outputs,
+/// the groups of --help, and the live page, which writes none.
+CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& file,
+                               const std::string& what);
+/// The same where only the option itself is asked for its value.
+CLI::Option* add_output_option(CLI::App& command, const std::string& name, const std::string& what);
+/// An option that names a folder for files to write, which the command adds to its Outputs.
+CLI::Option* add_output_folder_option(CLI::App& command, const std::string& name,
+                                      std::string& folder, const std::string& what);
+/// Is it one of these?
+bool names_output(const CLI::Option& option);
+
 class Outputs {
  public:
-  /// The options of `command` that name files to write, as "--trace"; those that are not given are
-  /// left out. Before anything is simulated: throws as add() does.
-  Outputs(const CLI::App& command, const std::vector<std::string>& options);
+  /// With the files to write that the options of `command` were given. Before anything is
+  /// simulated: throws as add() does.
+  explicit Outputs(const CLI::App& command);
   ~Outputs();  ///< what is not committed has never been there
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;

@@ -264,7 +264,7 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
     array.tasks =
         std::min<int>(array.tasks > 0 ? array.tasks : 16, static_cast<int>(points.size()));
     array.cpus = std::max(options.jobs, 1);
-    Outputs outputs(command, {});
+    Outputs outputs(command);
     const std::vector<std::string> submitted =
         submit(own_program(), absolute(options.file), absolute(options.store), array, outputs);
     print_out("submitted: job array {} of {}, then job {} merges into {}\n", submitted[0],

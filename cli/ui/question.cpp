@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "cli/output/outputs.hpp"
 #include "cli/program.hpp"
 #include "models/io/imports/ib_network.hpp"
 #include "models/io/imports/import_file.hpp"
@@ -20,17 +21,25 @@ namespace {
 constexpr std::array kStudies = {"bench", "decide", "cutover", "whatif", "advise", "step",
                                  "plan",  "judge",  "check",   "lint",   "topo",   "upgrade",
                                  "serve", "hang",   "memory",  "experts"};
-/// Options that write files, or print in place of answering.
-constexpr std::array kNotHere = {"html",  "json",        "junit",        "markdown",
-                                 "write", "trace",       "write-trace",  "format",
-                                 "help",  "list-models", "list-rules",   "list-variables",
-                                 "table", "tuner",       "explain-fold", "releases"};
+/// Options that print in place of answering, or run the code of a file.
+constexpr std::array kNotHere = {"format", "help",  "list-models",  "list-rules", "list-variables",
+                                 "table",  "tuner", "explain-fold", "releases"};
 constexpr std::size_t kFilesMax = 16;
 constexpr int kNodesMax = 1024;
 
 template <class List>
 bool has(const List& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
+}
+
+Error not_here(const std::string& option) {
+  return Error(fmt::format("\"{}\" cannot be asked here", option.substr(0, 60)));
+}
+
+/// The page is all that is written.
+void refuse_files(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && names_output(*option)) throw not_here(option->get_lnames().front());
 }
 
 /// A text of the body, by its key.
@@ -92,8 +101,7 @@ void add_option(const std::string& key, const Json& value, const Files& files,
   const bool is_name = !key.empty() && std::ranges::all_of(key, [](char c) {
     return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-';
   });
-  if (!is_name || has(kNotHere, key))
-    throw Error(fmt::format("\"{}\" cannot be asked here", key.substr(0, 60)));
+  if (!is_name || has(kNotHere, key)) throw not_here(key);
   if (value.is_boolean()) {
     if (value.get<bool>()) words.push_back("--" + key);
     return;
@@ -174,7 +182,7 @@ Answered answer(const std::string& study, const Json& body, const OwnFolder& fol
           listener.so_far(part_json({{}, Json::parse(report_json(report())), {}}));
       };
     }
-    run_program(words_of(study, body, *files), answers);
+    run_program(words_of(study, body, *files), answers, refuse_files);
     if (!out.part) out.error = error_json("there is no answer to show", "", "");
   } catch (const Error& error) {
     out.part.reset();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/io/formats/text_file.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {
@@ -92,7 +93,7 @@ void take_off(std::string& text, Prefix (*prefix)(std::string_view), int& rank, 
 }  // namespace
 
 LineInput::LineInput(const std::string& path)
-    : file_(std::make_unique<std::ifstream>(path, std::ios::binary)) {}
+    : file_(std::make_unique<std::ifstream>(open_file(path))) {}
 
 bool LineInput::fill() {
   if (!file_) return false;

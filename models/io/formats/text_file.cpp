@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "sim/base/error.hpp"
@@ -65,6 +64,15 @@ bool may_read(const std::string& path) {
 
 void read_only_below(const std::string& folder) { readable() = std::filesystem::canonical(folder); }
 
+void require_readable(const std::string& path, const std::string& hint) {
+  if (!may_read(path)) throw Error(Place{path, 0, {}}, "no file of that name was given", hint);
+}
+
+std::ifstream open_file(const std::string& path) {
+  require_readable(path);
+  return std::ifstream(path, std::ios::binary);
+}
+
 std::string resolved(const std::string& name, const std::string& file) {
   const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
   std::error_code ignored;
@@ -83,7 +91,7 @@ bool is_large_file(const std::string& path) {
 }
 
 std::string begin_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_file(path);
   std::string text(kTextSizeMax, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
@@ -102,10 +110,10 @@ std::string read_text_stream(std::istream& in, const std::string& name, std::siz
 }
 
 std::string read_text_file(const std::string& path, const std::string& hint, std::size_t size_max) {
-  if (!may_read(path)) throw Error(Place{path, 0, {}}, "no file of that name was given", hint);
+  require_readable(path, hint);
   if (const std::string_view what = what_it_is(path); !what.empty())
     throw Error(Place{path, 0, {}}, std::string(what), hint);
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_file(path);
   if (!in) throw Error(Place{path, 0, {}}, "cannot be read", hint);
   return read_text_stream(in, path, size_max);
 }

@@ -2,6 +2,7 @@
 // A file of the user as text.
 
 #include <cstddef>
+#include <fstream>
 #include <istream>
 #include <string>
 
@@ -21,6 +22,12 @@ std::string read_text_file(const std::string& path, const std::string& hint = {}
 /// From now on no file outside of this folder is read: whoever asks is told that there is none. For
 /// a server, which gets names from elsewhere. Before any thread reads.
 void read_only_below(const std::string& folder);
+/// Throws Error where the file or folder is not below that of read_only_below(). `hint` says what
+/// to give.
+void require_readable(const std::string& path, const std::string& hint = {});
+/// The one way to open what a user names. Throws as require_readable() does; what cannot be opened
+/// is a stream that has failed.
+std::ifstream open_file(const std::string& path);
 /// What `file` names: a path is meant relative to its folder, a preset's name is not. Changes may
 /// follow the name: "node.yaml:nics=4".
 std::string resolved(const std::string& name, const std::string& file);

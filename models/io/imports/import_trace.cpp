@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -70,7 +69,7 @@ class TraceReader {
     return take(InputJson::parse(text, needed(), false, true), text);
   }
   bool read_file(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
+    std::ifstream in = open_file(file);
     return take(InputJson::parse(in, needed(), false, true), begin_of_file(file));
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "models/io/formats/text_file.hpp"
 #include "sim/base/error.hpp"
@@ -13,6 +12,7 @@ std::vector<std::string> record_files(const std::vector<std::string>& paths) {
   namespace fs = std::filesystem;
   std::vector<std::string> out;
   for (const std::string& path : paths) {
+    require_readable(path);
     std::error_code problem;
     if (fs::is_regular_file(path, problem)) {
       out.push_back(path);
@@ -39,7 +39,7 @@ std::vector<std::string> record_files(const std::vector<std::string>& paths) {
 std::string head_of_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_file(path);
   std::string out(4096, '\0');
   in.read(out.data(), static_cast<std::streamsize>(out.size()));
   out.resize(static_cast<std::size_t>(in.gcount()));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -260,7 +259,7 @@ RankTrace parse_rank_trace(const std::string& text, const std::string& file) {
 RankTrace read_rank_trace(const std::string& path) {
   if (!is_large_file(path))
     return parse_rank_trace(read_text_file(path, "a trace of Kineto"), path);
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_file(path);
   return read(in, path);
 }
 

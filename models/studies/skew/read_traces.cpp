@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "models/io/formats/text_file.hpp"
 #include "models/io/records/record_files.hpp"
 #include "models/studies/skew/skew.hpp"
 #include "sim/base/error.hpp"
@@ -27,6 +28,7 @@ int rank_in_name(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> trace_files(const std::string& folder) {
+  require_readable(folder);
   std::error_code failed;
   std::vector<std::string> out;
   std::size_t packed = 0;
