@@ -48,8 +48,11 @@ constexpr std::array kBandwidthUnits = {
     Unit{"Kib/s", kKibi, 8}, Unit{"Mib/s", kMebi, 8},
     Unit{"Gib/s", kGibi, 8}, Unit{"Tib/s", kTebi, 8},
 };
-constexpr std::array kDurationUnits = {Unit{"ps", 1}, Unit{"ns", kKilo}, Unit{"us", kMega},
-                                       Unit{"ms", kGiga}, Unit{"s", kTera}};
+constexpr std::array kDurationUnits = {Unit{"ps", 1},     Unit{"ns", kKilo},
+                                       Unit{"us", kMega}, Unit{"ms", kGiga},
+                                       Unit{"s", kTera},  Unit{"min", 60 * kTera}};
+/// Results are given in seconds at most.
+constexpr auto kPrintedDurationUnits = std::span(kDurationUnits).first<5>();
 constexpr std::array kSizeUnits = {Unit{"B", 1},       Unit{"kB", kKilo},  Unit{"MB", kMega},
                                    Unit{"GB", kGiga},  Unit{"TB", kTera},  Unit{"KiB", kKibi},
                                    Unit{"MiB", kMebi}, Unit{"GiB", kGibi}, Unit{"TiB", kTebi}};
@@ -240,7 +243,7 @@ std::string to_bits_text(Bandwidth rate) {
 std::string to_text(Duration time) {
   if (time.ps == 0) return "0 ns";
   if (time.ps < 0) return "-" + to_text(Duration{-time.ps});
-  return rounded(time.ps, kDurationUnits);
+  return rounded(time.ps, kPrintedDurationUnits);
 }
 
 }  // namespace fabricast

@@ -87,6 +87,12 @@ std::vector<std::string_view> comma_items(std::string_view text) {
   }
 }
 
+std::vector<std::string> comma_words(std::string_view text) {
+  if (text.empty()) return {};
+  const std::vector<std::string_view> items = comma_items(text);
+  return {items.begin(), items.end()};
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t word_max = 64;  // nobody mistypes more; keeps hostile input cheap
   if (word.size() > word_max) return {};

@@ -22,6 +22,8 @@ bool is_whole_word(std::string_view text, std::size_t at, std::size_t size);
 
 /// The items between commas, each trimmed: "a, b" is two, "" is one that is empty.
 std::vector<std::string_view> comma_items(std::string_view text);
+/// The same as strings, which outlive the text; none of "".
+std::vector<std::string> comma_words(std::string_view text);
 
 /// The known word closest to `word`, or "" when nothing is near. Edit distance where a change of
 /// case counts half; a word that begins a known one ("H100") is near, too. Ties: the shorter one,

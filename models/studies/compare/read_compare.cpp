@@ -16,11 +16,7 @@ constexpr int kNicsMax = 1024, kGpusMax = 1024;
 
 /// The items of a text with commas; none where the key is missing.
 std::vector<std::string> listed(Reader& in, const char* key) {
-  const std::string text = in.text(key, "");
-  std::vector<std::string> out;
-  if (text.empty()) return out;
-  for (const std::string_view item : comma_items(text)) out.emplace_back(item);
-  return out;
+  return comma_words(in.text(key, ""));
 }
 
 std::vector<std::string> named(Reader& in, const char* key, const std::string& file) {
@@ -50,7 +46,7 @@ std::vector<bool> parse_on_off(const std::string& text) {
 CompareAsk parse_compare(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"compare"});
+  in.kind("compare");
   CompareAsk out;
   (void)in.prose("title", "");
   (void)in.text("topology");  // which may not lack

@@ -28,6 +28,7 @@ TEST_CASE("durations and sizes") {
   CHECK(parse_duration("0 ns").ps == 0);
   CHECK(parse_duration("7 ps").ps == 7);
   CHECK(parse_duration("2 ms").ps == 2'000'000'000);
+  CHECK(to_text(parse_duration("30 min")) == "1800 s");
   CHECK(parse_duration("106 s").ps == 106'000'000'000'000);
   CHECK(parse_bytes("512 KiB").count == 524'288);
   CHECK(parse_bytes("0.5 KiB").count == 512);
@@ -58,7 +59,7 @@ TEST_CASE("what is wrong with a quantity, and what to write instead") {
   CHECK(error_text([] { parse_bytes("4 KB"); }) ==
         "unknown unit \"KB\"\nhint: did you mean \"kB\"?");
   CHECK(error_text([] { parse_duration("3 fortnights"); }) ==
-        "unknown unit \"fortnights\"\nhint: known: ps, ns, us, ms, s");
+        "unknown unit \"fortnights\"\nhint: known: ps, ns, us, ms, s, min");
   CHECK(error_text([] { parse_bandwidth("400"); }) ==
         "400 has no unit\nhint: write a bandwidth with its unit, like 400 Gb/s");
   CHECK(error_text([] { parse_duration("1.5"); }) ==
