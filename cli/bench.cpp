@@ -233,8 +233,7 @@ int run(const BenchOptions& options, const CLI::App& command, const Answers& ans
 CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& options) {
   CLI::App* command = app.add_subcommand("bench", "nccl-tests for hardware you don't have");
   add_topology_option(*command, options->topology)->required();
-  command->add_option("--fabric", options->fabric,
-                      "preset name or YAML file; default: non-blocking rails");
+  add_fabric_option(*command, options->fabric, "non-blocking rails");
   add_job_options(*command, options->job);
   command
       ->add_option("--collective", options->collective,
@@ -249,8 +248,7 @@ CLI::App* add_command(CLI::App& app, const std::shared_ptr<BenchOptions>& option
           "whose all-reduce runs: nccl, or the kernels of vllm, sglang, trtllm, flashinfer "
           "where they take them; a release too: vllm:0.14.0")
       ->capture_default_str();
-  command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
-      ->capture_default_str();
+  add_sizes_option(*command, options->sizes);
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->add_option("--network", options->network, "rung: chunk (fast), flow or packet (slow)")

@@ -81,14 +81,13 @@ void add_cutover(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "cutover", "which algorithm and protocol is fastest at which size, and what NCCL takes");
   add_topology_option(*command, options->topology)->required();
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  add_fabric_option(*command, options->fabric);
   add_job_options(*command, options->job);
   command
       ->add_option("--collective", options->collective,
                    "all_reduce, all_gather, reduce_scatter, broadcast or reduce")
       ->capture_default_str();
-  command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
-      ->capture_default_str();
+  add_sizes_option(*command, options->sizes);
   command
       ->add_option("--algorithm-file", options->algorithm_files,
                    "beside NCCL's own: MSCCL's XML, or YAML of chunks and steps; may be repeated")

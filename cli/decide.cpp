@@ -104,10 +104,7 @@ void add_decide(CLI::App& app, Action& action) {
       ->add_option("--collective", options->collective,
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce (list)")
       ->capture_default_str();
-  CLI::Option* sizes = command
-                           ->add_option("--sizes", options->sizes,
-                                        "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
-                           ->capture_default_str();
+  CLI::Option* sizes = add_sizes_option(*command, options->sizes);
   add_registered_option(*command, options->registered);
   command
       ->add_option("--engine", options->engine,

@@ -38,7 +38,7 @@ void add_experts(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "experts", "dispatch and combine of expert parallelism (MoE), by whose kernels");
   add_topology_option(*command, options->topology)->required();
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  add_fabric_option(*command, options->fabric);
   add_job_options(*command, options->job);
   add_expert_options(*command, options->asked);
   command->add_option("--seed", options->seed, "of the draw of experts")

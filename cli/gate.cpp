@@ -125,8 +125,7 @@ void add_gate(CLI::App& app, Action& action) {
       "gate",
       "floors for an acceptance test: what a healthy cluster reaches, and which faults show");
   add_topology_option(*command, options->topology, "topology")->required();
-  command->add_option("--fabric", options->fabric,
-                      "preset name or YAML file; default: non-blocking rails");
+  add_fabric_option(*command, options->fabric, "non-blocking rails");
   add_job_options(*command, options->job);
   command->add_option("--collective", options->collective,
                       "one or several, as all_reduce,alltoall; default: all_reduce, or what the "

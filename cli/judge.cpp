@@ -106,8 +106,7 @@ void add_judge(CLI::App& app, Action& action) {
   add_output_option(*command, "--write-prometheus", options->metrics,
                     "with --inspector: what is expected, for node_exporter's textfile collector");
   add_topology_option(*command, options->topology)->required();
-  command->add_option("--fabric", options->fabric,
-                      "preset name or YAML file; default: non-blocking rails");
+  add_fabric_option(*command, options->fabric, "non-blocking rails");
   add_job_options(*command, options->job);
   command->add_option("--collective", options->collective,
                       "what was measured; default: what the log says");

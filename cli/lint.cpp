@@ -149,8 +149,8 @@ void add_lint(CLI::App& app, Action& action) {
       ->description("preset name or YAML file; without it nothing is said of hardware");
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
       ->check(whole_number(1, std::numeric_limits<int>::max()));
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_fabric_option(*command, options->fabric);
+  add_parts_option(*command, options->parts);
   add_sharp_option(*command, options->sharp);
   command->add_option("--nccl", options->nccl, "any release of NCCL 2, like 2.18.3")
       ->capture_default_str();

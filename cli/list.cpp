@@ -21,7 +21,7 @@ void add_list(CLI::App& app, Action& action) {
   command->add_option("subject", options->subject, "what to list")
       ->required()
       ->check(one_of(subjects_with_names()));
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->parts);
   add_format_option(*command, options->format);
   command->callback([options, &action] {
     action = [options](Answers& answers) {

@@ -82,7 +82,7 @@ void add_plan(CLI::App& app, Action& action) {
                     "CPU time of a collective, at 10 million slices a second; what would take more "
                     "is extrapolated from smaller ones",
                     "simulate every collective whole, however long it takes");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->parts);
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, command, &action] {

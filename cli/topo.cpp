@@ -96,9 +96,8 @@ void add_topo(CLI::App& app, Action& action) {
   add_topology_option(*command, options->topology, "topology")->required();
   command->add_option("--nodes", options->nodes, "number of nodes; default: the topology's, else 1")
       ->check(whole_number(1, std::numeric_limits<int>::max()));
-  CLI::Option* fabric =
-      command->add_option("--fabric", options->fabric, "preset name or YAML file");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  CLI::Option* fabric = add_fabric_option(*command, options->fabric);
+  add_parts_option(*command, options->parts);
   CLI::Option* pair =
       command
           ->add_option(

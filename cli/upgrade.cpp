@@ -132,12 +132,11 @@ void add_upgrade(CLI::App& app, Action& action) {
   add_topology_option(*command, options->topology);
   command->add_option("--targets", options->targets,
                       "YAML file of machines: targets: [{topology: dgx-h100, nodes: 1..64}]");
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  add_fabric_option(*command, options->fabric);
   add_job_options(*command, options->job);
   command->remove_option(command->get_option("--nccl"));  // --from and --to stand for it
   command->add_option("--collective", options->collective, "list")->capture_default_str();
-  command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
-      ->capture_default_str();
+  add_sizes_option(*command, options->sizes);
   add_sharp_option(*command, options->sharp);
   command->add_flag("--bisect", options->bisect, "name the releases in which each call changed");
   command->add_flag("--all", options->all,

@@ -79,7 +79,7 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   command
       .add_option("--gpus-per-node", options.gpus_per_node, "use only so many GPUs of each node")
       ->check(whole_number(1, kGpusPerNodeMax));
-  command.add_option("--parts", options.parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(command, options.parts);
   add_environment_options(command, options);
 }
 

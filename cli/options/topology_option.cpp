@@ -70,6 +70,12 @@ CLI::Option* add_topology_option(CLI::App& command, std::string& topology,
   return option;
 }
 
+CLI::Option* add_fabric_option(CLI::App& command, std::string& fabric, const std::string& usual) {
+  return command.add_option(
+      "--fabric", fabric,
+      "preset name or YAML file" + (usual.empty() ? "" : "; default: " + usual));
+}
+
 CLI::Option* add_sharp_option(CLI::App& command, bool& sharp) {
   return command.add_flag("--sharp", sharp,
                           "the fabric offers SHARP: a CollNet plugin serves all NICs; NCCL uses it "

@@ -19,6 +19,10 @@ NodeChanges asked_changes(const CLI::App& command);
 /// What --nics and --gpu make of a topology that a file names.
 std::string with_options(const CLI::App& command, const std::string& topology);
 
+/// --fabric; `usual`: what is taken where it is not given, "" = the topology's own.
+CLI::Option* add_fabric_option(CLI::App& command, std::string& fabric,
+                               const std::string& usual = {});
+
 /// --sharp, which means the same everywhere.
 CLI::Option* add_sharp_option(CLI::App& command, bool& sharp);
 

@@ -36,6 +36,15 @@ CLI::Validator one_of(std::vector<std::string> words, const std::string& what) {
   return CLI::Validator(check, known);
 }
 
+CLI::Option* add_parts_option(CLI::App& command, std::string& parts) {
+  return command.add_option("--parts", parts, "YAML file of own parts, on top of the catalogue");
+}
+
+CLI::Option* add_sizes_option(CLI::App& command, std::string& sizes) {
+  return command.add_option("--sizes", sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
+      ->capture_default_str();
+}
+
 std::vector<Bytes> sizes_from_option(const std::string& text) {
   const std::vector<Bytes> out = of_option("--sizes", [&] { return parse_sizes(text); });
   std::smatch letter;

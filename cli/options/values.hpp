@@ -20,6 +20,11 @@ CLI::Validator whole_number(int min, int max);
 /// `unknown WHAT "wrod"`, with the nearest word. --help and completions list the words.
 CLI::Validator one_of(std::vector<std::string> words, const std::string& what = "word");
 
+/// --parts.
+CLI::Option* add_parts_option(CLI::App& command, std::string& parts);
+
+/// --sizes, with the value it has as its default.
+CLI::Option* add_sizes_option(CLI::App& command, std::string& sizes);
 /// The value of --sizes. Says on stderr what nccl-tests' letters mean, where they stand in it.
 std::vector<Bytes> sizes_from_option(const std::string& text);
 

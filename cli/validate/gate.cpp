@@ -72,7 +72,7 @@ void add_validate_gate(CLI::App& validate, Action& action) {
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   add_slices_option(*command, options->slices_max);
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->parts);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

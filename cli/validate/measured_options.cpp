@@ -19,8 +19,7 @@ void add_measured_command(CLI::App& validate, Action& action, const MeasuredComm
       ->expected(1, command.many ? CLI::detail::expected_max_vector_size : 1);
   added->add_flag("--cross-validate", options->leave_out, command.unseen);
   if (command.has_fit) added->add_flag("--fit", options->fit, "say what a fit to all rows gives");
-  if (command.has_parts)
-    added->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  if (command.has_parts) add_parts_option(*added, options->parts);
   if (command.kernels != nullptr) added->add_option("--kernels", options->kernels, command.kernels);
   add_answer_options(*added, options->format);
   add_jobs_option(*added);

@@ -83,7 +83,7 @@ void add_validate_nccl_tests(CLI::App& validate, Action& action) {
   add_slices_option(*command, options->slices_max);
   command->add_option("--node-of", options->node_of,
                       "print the node that this run is simulated on, as a topology file");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->parts);
   command->callback([options, &action] {
     action = [options](Answers& answers) { return run(*options, answers); };
   });

@@ -58,7 +58,7 @@ void add_validate_steps(CLI::App& validate, Action& action) {
   auto options = std::make_shared<StepsOptions>();
   CLI::App* steps = validate.add_subcommand("steps", "published times of training steps");
   steps->add_option("--cases", options->cases, "CSV of measured steps")->required();
-  steps->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*steps, options->parts);
   steps->add_flag("--fit", options->fit, "print workloads/step_fits.yaml for these steps instead");
   add_answer_options(*steps, options->format);
   add_jobs_option(*steps);
