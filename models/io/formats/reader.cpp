@@ -28,6 +28,15 @@ std::string_view name_of(YamlNode::Kind kind) {
   return {};
 }
 
+/// What takes a question of this kind; "" = it is none.
+std::string command_for(std::string_view kind, const std::string& file) {
+  constexpr std::string_view kRun[] = {"scenario", "step",  "plan",   "serve",
+                                       "hang",     "rules", "compare"};
+  if (kind == "sweep") return fmt::format("fabricast sweep {}", shell_word(file));
+  if (std::ranges::find(kRun, kind) == std::end(kRun)) return "";
+  return fmt::format("fabricast run {}", shell_word(file));
+}
+
 [[noreturn]] void fail_unsourced(Place place) {
   throw Error(std::move(place), "a figure needs its source",
               "write {value: ..., source: KEY, status: ...} with a key of \"sources\"");
@@ -196,6 +205,16 @@ std::size_t Reader::choice(std::string_view key, const std::vector<std::string>&
     fail(key, fmt::format("unknown word \"{}\"", word), hint_nearest(word, words));
   }
   return static_cast<std::size_t>(found - words.begin());
+}
+
+void Reader::kind(const std::string& wanted) {
+  note("kind", "choice", 0, 0, {wanted});
+  const std::string& word = scalar("kind");
+  if (word == wanted) return;
+  const std::string command = command_for(word, file_);
+  if (command.empty())
+    fail("kind", fmt::format("unknown word \"{}\"", word), hint_nearest(word, {wanted}));
+  fail("kind", fmt::format("this is a file of kind {}, not {}", word, wanted), command);
 }
 
 Reader Reader::child(std::string_view key) {

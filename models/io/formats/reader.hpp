@@ -51,6 +51,8 @@ class Reader {
     return static_cast<E>(choice(key, words.list()));
   }
 
+  /// The key `kind`, which says `wanted`; of another kind of file the error names its command.
+  void kind(const std::string& wanted);
   Reader child(std::string_view key);                  ///< key: {...}
   std::vector<Reader> children(std::string_view key);  ///< key: [{...}, {...}]; absent = none
   /// key: {name: {...}, ...} where the names are the user's; absent = none.

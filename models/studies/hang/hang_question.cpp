@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "models/io/formats/reader.hpp"
-#include "models/io/formats/text_file.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -13,7 +12,7 @@ namespace fabricast {
 HangScenario parse_hang_scenario(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"hang"});
+  in.kind("hang");
   HangScenario out;
   out.name = in.text("name");
   out.question = in.prose("question");
@@ -25,10 +24,6 @@ HangScenario parse_hang_scenario(const std::string& text, const std::string& fil
   if (in.has("expect")) out.expect = kinds[in.choice("expect", kinds)];
   in.finish();
   return out;
-}
-
-HangScenario load_hang_scenario(const std::string& file) {
-  return parse_hang_scenario(read_text_file(file, "give the path of a hang question"), file);
 }
 
 HangAnswer run_hang_scenario(const HangScenario& scenario, const PartsCatalogue& parts,

@@ -16,7 +16,6 @@ struct HangScenario {
 };
 /// A layout's path is relative to the file's folder. Throws Error.
 HangScenario parse_hang_scenario(const std::string& text, const std::string& file);
-HangScenario load_hang_scenario(const std::string& file);
 
 struct HangAnswer {
   HangScenario scenario;

@@ -321,7 +321,7 @@ RuleFile parse_rules(const std::string& text, const std::string& file,
                      const RuleOverrides& overrides) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"rules"});
+  in.kind("rules");
   RuleFile out;
   out.file = file;
   out.name = in.text("name");

@@ -19,7 +19,7 @@ struct RulesBaseline {
   };
   struct Rule {
     RuleVerdict verdict{};
-    std::map<std::string, Point> points;  ///< by point_name()
+    std::map<std::string, Point> points;  ///< by what point_names() says
   };
   std::string file;
   std::map<std::string, Rule> rules;  ///< by id

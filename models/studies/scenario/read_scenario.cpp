@@ -230,7 +230,7 @@ void read_expectations(Reader& in, Scenario& scenario) {
 Scenario parse_scenario(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"scenario"});
+  in.kind("scenario");
   Scenario out;
   out.study = in.choice("study", kStudyWords);
   out.file = file;

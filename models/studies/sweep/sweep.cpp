@@ -229,12 +229,60 @@ std::size_t combinations(const Sweep& sweep) {
   return out;
 }
 
-/// Of the axis that says the key, or what the key is a part of; else of the first.
-int line_of(const Sweep& sweep, const std::string& key) {
+/// The axis that says the key, or what the key is a part of.
+const SweepAxis* axis_of(const Sweep& sweep, const std::string& key) {
   for (const SweepAxis& axis : sweep.axes)
     for (const std::string& own : axis.keys)
-      if (key == own || (key.starts_with(own) && key[own.size()] == '.')) return axis.line;
-  return sweep.axes.empty() ? 0 : sweep.axes.front().line;
+      if (key == own || (key.starts_with(own) && key[own.size()] == '.')) return &axis;
+  return nullptr;
+}
+
+/// Of the node that the path leads to, or as far as it leads.
+int line_of(const YamlNode& question, const std::string& path) {
+  const YamlNode* at = &question;
+  for (const std::string& step : steps_of(path)) {
+    const auto number = to_number<std::size_t>(step);
+    const bool is_item = at->kind == YamlNode::Kind::sequence && number < at->items.size();
+    const YamlNode* const below = is_item                               ? &at->items[*number]
+                                  : at->kind == YamlNode::Kind::mapping ? find(*at, step)
+                                                                        : nullptr;
+    if (below == nullptr) break;
+    at = below;
+  }
+  return at->line;
+}
+
+/// Where the question says the key, or where it would have to: the line of an axis, or of the
+/// question in its own file or in the sweep's.
+Place place_in(const Sweep& sweep, const std::string& path) {
+  if (const SweepAxis* const axis = axis_of(sweep, path)) return {sweep.file, axis->line, path};
+  const int line = line_of(sweep.question, path);
+  if (sweep.question_file != sweep.file) return {sweep.question_file, line, path};
+  return {sweep.file, line, "question" + (path.empty() ? "" : "." + path)};
+}
+
+/// Of what an axis names: a topology or a fabric that is not there.
+Place place_of_name(const Sweep& sweep) {
+  const SweepAxis* const axis = axis_of(sweep, "topology");
+  const bool is_first = axis == nullptr && !sweep.axes.empty();
+  return {sweep.file, axis != nullptr ? axis->line : is_first ? sweep.axes.front().line : 0, {}};
+}
+
+/// Throws Error: the question of a point is none, or names what is not there.
+void check_question(const Sweep& sweep, const SweepPoint& point, const PartsCatalogue& parts,
+                    std::map<std::pair<std::string, std::string>, bool>& known) {
+  const Question question = [&] {
+    try {
+      return parse_question(point.question, sweep.question_file);
+    } catch (const Error& error) {
+      throw Error(place_in(sweep, error.place().path), error.message(), error.hint());
+    }
+  }();
+  for (const Job& job : question.jobs) {
+    bool& is_known = known[{job.topology, job.fabric}];
+    if (!is_known) placed(place_of_name(sweep), [&] { Topology(job.topology, job.fabric, parts); });
+    is_known = true;
+  }
 }
 
 /// Texts with a unit are the formula's to read.
@@ -258,7 +306,7 @@ bool is_wanted(const Sweep& sweep, const SweepPoint& point) {
 Sweep parse_sweep(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"sweep"});
+  in.kind("sweep");
   Sweep out;
   out.file = file;
   out.name = in.text("name");
@@ -353,16 +401,9 @@ std::vector<WrongPoint> wrong_points(const Sweep& sweep, const std::vector<Sweep
   std::map<std::pair<std::string, std::string>, bool> known;  // topologies and fabrics
   for (const SweepPoint& point : points) {
     try {
-      const Question question = parse_question(point.question, sweep.question_file);
-      for (const Job& job : question.jobs) {
-        bool& is_known = known[{job.topology, job.fabric}];
-        if (!is_known) (void)Topology(job.topology, job.fabric, parts);
-        is_known = true;
-      }
+      check_question(sweep, point, parts, known);
     } catch (const Error& error) {
-      const std::string& path = error.place().path;
-      out.push_back({point.place, Error(Place{sweep.file, line_of(sweep, path), path},
-                                        error.message(), error.hint())});
+      out.push_back({point.place, error});
     }
   }
   return out;

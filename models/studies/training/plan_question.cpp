@@ -15,7 +15,7 @@ constexpr int kKeepMax = 1000;
 PlanQuestion parse_plan_question(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"plan"});
+  in.kind("plan");
   PlanQuestion out;
   out.configs = {{"", load_step(resolved(in.text("layout"), file))}};
   if (in.has("price")) out.configs.front().config.price = in.number("price", 1e-6, kPriceMax);
@@ -30,10 +30,6 @@ PlanQuestion parse_plan_question(const std::string& text, const std::string& fil
   each("vary", [&](const std::string& one) { out.configs = vary(out.configs, one); });
   in.finish();
   return out;
-}
-
-PlanQuestion load_plan_question(const std::string& file) {
-  return parse_plan_question(read_text_file(file, "give the path of a plan question"), file);
 }
 
 }  // namespace fabricast

@@ -16,6 +16,5 @@ struct PlanQuestion {
 /// Keys: layout (a file of `fabricast step`, relative to this one), vary, fix, within (lists as the
 /// options of `fabricast plan`), headroom, keep, price. Throws Error.
 PlanQuestion parse_plan_question(const std::string& text, const std::string& file);
-PlanQuestion load_plan_question(const std::string& file);
 
 }  // namespace fabricast

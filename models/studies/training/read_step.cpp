@@ -127,7 +127,7 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
 StepConfig parse_step(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"step"});
+  in.kind("step");
   StepConfig out;
   read_site(in, file, out);
   out.ranks = read_ranks(in);
