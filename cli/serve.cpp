@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/options/values.hpp"
@@ -21,7 +22,10 @@ struct ServeOptions {
 
 /// What the command line says in place of the file.
 ServedQuestion asked(const ServeOptions& options) {
-  ServedQuestion out{load_serve(options.file), options.find_gpus};
+  std::optional<EngineRelease> engine;
+  if (!options.engine.empty())
+    engine = of_option("--engine", [&] { return parse_engine(options.engine); });
+  ServedQuestion out{load_serve(options.file, engine), options.find_gpus};
   ServeConfig& config = out.config;
   if (options.rate > 0 || options.concurrency > 0) {
     OfferedLoad load = config.load.value_or(OfferedLoad{});
@@ -36,13 +40,6 @@ ServedQuestion asked(const ServeOptions& options) {
     config.load->requests = options.requests;
   }
   if (options.workers > 0) config.workers = options.workers;
-  if (!options.engine.empty()) {
-    config.engine = of_option("--engine", [&] { return parse_engine(options.engine); });
-    const BatchRules before = config.rules;
-    config.rules = engine_rules(*config.engine);
-    config.rules.drafts = before.drafts;
-    config.rules.acceptance = before.acceptance;
-  }
   return out;
 }
 
@@ -69,7 +66,7 @@ void add_serve(CLI::App& app, Action& action) {
                       "vllm, sglang or trtllm, with a release like vllm:0.14.0");
   command->add_flag("--find-gpus", options->find_gpus,
                     "the fewest GPUs that serve --rate within the file's sla");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->parts);
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, &action] {

@@ -124,18 +124,20 @@ BatchRules engine_rules(const EngineRelease& engine) {
   return out;
 }
 
-ServeConfig parse_serve(const std::string& text, const std::string& file) {
+ServeConfig parse_serve(const std::string& text, const std::string& file,
+                        const std::optional<EngineRelease>& engine) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  in.choice("kind", {"serve"});
+  in.kind("serve");
   ServeConfig out;
   read_site(in, file, out.site);
   out.site.layout.precision = read_precision(in, "precision");
   if (in.has("parallel")) static_cast<ServeLayout&>(out) = read_serve_layout(in.child("parallel"));
   if (there(in, "engine")) {
-    const std::string engine = in.text("engine");
-    out.engine = placed(in.place("engine"), [&] { return parse_engine(engine); });
+    const std::string own = in.text("engine");
+    out.engine = placed(in.place("engine"), [&] { return parse_engine(own); });
   }
+  if (engine) out.engine = engine;
   if (there(in, "kv_cache"))
     out.cache_element = in.choice("kv_cache", {"fp8", "bf16"}) == 0 ? 1 : 2;
   if (there(in, "block_products"))
@@ -154,8 +156,8 @@ ServeConfig parse_serve(const std::string& text, const std::string& file) {
   return out;
 }
 
-ServeConfig load_serve(const std::string& path) {
-  return parse_serve(read_text_file(path, "fabricast serve takes a file"), path);
+ServeConfig load_serve(const std::string& path, const std::optional<EngineRelease>& engine) {
+  return parse_serve(read_text_file(path, "fabricast serve takes a file"), path, engine);
 }
 
 }  // namespace fabricast

@@ -107,8 +107,10 @@ std::string serve_text(const ServeResult& result);
 /// (GUARANTEED_NO_EVICT). All have 8192 tokens a pass here, as InferenceX and trtllm-serve do.
 BatchRules engine_rules(const EngineRelease& engine);
 
-/// A file of `kind: serve`. Throws Error.
-ServeConfig load_serve(const std::string& path);
-ServeConfig parse_serve(const std::string& text, const std::string& file);
+/// A file of `kind: serve`; with `engine` in place of the file's, under the file's own rules where
+/// it has any. Throws Error.
+ServeConfig load_serve(const std::string& path, const std::optional<EngineRelease>& engine = {});
+ServeConfig parse_serve(const std::string& text, const std::string& file,
+                        const std::optional<EngineRelease>& engine = {});
 
 }  // namespace fabricast
