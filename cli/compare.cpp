@@ -25,25 +25,19 @@ struct CompareOptions {
   int gpus_per_node = 0;
 };
 
-std::vector<std::string> items(const std::string& text) {
-  if (text.empty()) return {};
-  const std::vector<std::string_view> out = comma_items(text);
-  return {out.begin(), out.end()};
-}
-
 CompareAsk ask_of(const CompareOptions& options, const PartsCatalogue& parts) {
   CompareAsk out;
   JobOptions job;
   job.env = options.env;
   job.env_file = options.env_file;
   out.environment = job.environment();
-  out.topologies = items(options.topologies);
-  out.fabrics = items(options.fabrics);
+  out.topologies = comma_words(options.topologies);
+  out.fabrics = comma_words(options.fabrics);
   if (!options.nics.empty())
     out.nics = of_option("--nics", [&] { return parse_counts(options.nics, "nics", 1024); });
   if (!options.sharp.empty())
     out.sharp = of_option("--sharp", [&] { return parse_on_off(options.sharp); });
-  for (const std::string& word : items(options.nccl))
+  for (const std::string& word : comma_words(options.nccl))
     out.versions.push_back(of_option("--nccl", [&] { return nccl_version_from_text(word); }));
   out.nodes = of_option("--nodes", [&] { return parse_counts(options.nodes, "nodes", kNodesMax); });
   out.collectives =
@@ -87,8 +81,7 @@ void add_compare(CLI::App& app, Action& action) {
   command->add_option("--nodes", options->nodes, "numbers of nodes: 16,64 or 1..64")->required();
   command->add_option("--collective", options->collective, "nccl-tests' names (list)")
       ->capture_default_str();
-  command->add_option("--sizes", options->sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
-      ->capture_default_str();
+  add_sizes_option(*command, options->sizes);
   command->add_option("--layout", options->layout,
                       "LAYOUT.yaml of `step`: a training step on each machine as well");
   command->add_option("--prices", options->prices,

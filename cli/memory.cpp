@@ -5,6 +5,7 @@
 #include "cli/options/job_options.hpp"
 #include "cli/options/topology_option.hpp"
 #include "cli/options/values.hpp"
+#include "cli/options/work_options.hpp"
 #include "cli/output/answers.hpp"
 #include "cli/output/streams.hpp"
 #include "models/nccl/base/releases.hpp"
@@ -32,31 +33,25 @@ std::vector<NcclVersion> releases_of(const std::string& text) {
   return each_once(text, nccl_version_from_text);
 }
 
-/// A layout has topology, nodes, release and variables of its own; options replace them.
-void take_layout(const MemoryOptions& options, const CLI::App& command, MemoryConfig& out) {
-  StepConfig step = load_step(options.layout);
-  if (!given(command, "--topology")) out.topology = with_options(command, step.topology);
-  if (!given(command, "--fabric")) out.fabric = step.fabric;
-  if (!given(command, "--gpus-per-node")) out.gpus_per_node = step.gpus_per_node;
-  if (!given(command, "--nccl")) out.releases = {out.version = step.version};
-  Environment environment = step.environment;
-  for (const auto& [name, value] : out.environment.variables()) environment.set(name, value);
-  out.environment = environment;
-  if (!out.nodes.empty()) {
-    if (out.nodes.size() > 1)
-      throw Error("--nodes: one number with --layout", "its groups are of one job");
-    step.nodes = out.nodes.front();
+/// The job, or that of a layout, with its number of nodes.
+void set_job(const MemoryOptions& options, const CLI::App& command, MemoryConfig& out) {
+  JobOptions job = options.job;
+  job.nccl = to_text(out.releases.front());
+  out.nodes = job.node_counts();
+  if (options.layout.empty()) {
+    static_cast<Job&>(out) = job.job(options.topology, options.fabric, options.sharp);
+    return;
   }
-  out.layout = std::move(step);
+  out.layout = load_step_with(options.layout, command, job, options.topology, options.fabric);
+  if (options.sharp) out.layout->sharp = true;
+  static_cast<Job&>(out) = *out.layout;
+  if (!given(command, "--nccl")) out.releases = {out.version};
 }
 
 MemoryConfig config(const MemoryOptions& options, const CLI::App& command) {
   MemoryConfig out;
-  JobOptions job = options.job;
-  out.releases = of_option("--nccl", [&] { return releases_of(job.nccl); });
-  job.nccl = to_text(out.releases.front());
-  out.nodes = job.node_counts();
-  static_cast<Job&>(out) = job.job(options.topology, options.fabric, options.sharp);
+  out.releases = of_option("--nccl", [&] { return releases_of(options.job.nccl); });
+  set_job(options, command, out);
   out.collectives.clear();
   if (options.collective != "none")
     out.collectives =
@@ -64,7 +59,6 @@ MemoryConfig config(const MemoryOptions& options, const CLI::App& command) {
   out.sizes = sizes_from_option(options.sizes);
   out.communicators = options.communicators;
   out.rank = options.rank;
-  if (!options.layout.empty()) take_layout(options, command, out);
   if (out.topology.empty())
     throw Error("--topology is missing", "a preset or a file, or --layout with a file of `step`");
   return out;
@@ -86,7 +80,7 @@ void add_memory(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "memory", "what NCCL's communicators take of GPU and host memory, and what takes less");
   add_topology_option(*command, options->topology);
-  command->add_option("--fabric", options->fabric, "preset name or YAML file");
+  add_fabric_option(*command, options->fabric);
   add_job_options(*command, options->job);
   command->get_option("--nccl")->description(
       "releases side by side: a list, or all that are known");

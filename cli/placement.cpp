@@ -1,10 +1,12 @@
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/options/job_options.hpp"
 #include "cli/options/topology_option.hpp"
 #include "cli/options/values.hpp"
+#include "cli/options/work_options.hpp"
 #include "cli/output/answers.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
@@ -36,13 +38,9 @@ std::vector<std::string> hosts_of(const PlacementOptions& options) {
 }
 
 std::vector<std::string> labels_of(const std::string& text) {
-  std::vector<std::string> out;
-  if (text.empty()) return out;
-  for (const std::string_view one : comma_items(text)) {
-    if (one.empty())
-      throw Error("--labels: an empty key", "keys of labels, the nearest switch first");
-    out.emplace_back(one);
-  }
+  std::vector<std::string> out = comma_words(text);
+  if (std::ranges::find(out, "") != out.end())
+    throw Error("--labels: an empty key", "keys of labels, the nearest switch first");
   return out;
 }
 
@@ -51,10 +49,7 @@ PlacementConfig config_of(const PlacementOptions& options, const CLI::App& comma
   if (!options.layout.empty()) {
     if (!options.topology.empty())
       throw Error("--layout and --topology", "the layout says the topology");
-    out.step = load_step(options.layout);
-    out.step->topology = with_options(command, out.step->topology);
-    if (!options.fabric.empty()) out.step->fabric = options.fabric;
-    if (given(command, "--parts")) out.step->parts = options.job.parts;
+    out.step = load_step_with(options.layout, command, options.job, "", options.fabric);
     static_cast<Job&>(out) = *out.step;
   } else {
     if (options.topology.empty())
@@ -120,8 +115,7 @@ void add_placement(CLI::App& app, Action& action) {
   command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")
       ->check(whole_number(1, 1 << 10));
   add_environment_options(*command, options->job);
-  command->add_option("--parts", options->job.parts,
-                      "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->job.parts);
   command->add_option("--collective", options->collective, "names, with commas between them")
       ->capture_default_str();
   command->add_option("--sizes", options->sizes, "8B..1GiB (doubling), or 64MiB,1GiB")

@@ -6,6 +6,7 @@
 #include "cli/options/job_options.hpp"
 #include "cli/options/topology_option.hpp"
 #include "cli/options/values.hpp"
+#include "cli/options/work_options.hpp"
 #include "cli/output/answers.hpp"
 #include "cli/output/outputs.hpp"
 #include "cli/output/streams.hpp"
@@ -83,10 +84,9 @@ int run(const StepOptions& options, const CLI::App& command, const Answers& answ
   if (!options.calls.empty()) return run_calls(options, answers);
   if (options.layout.empty())
     throw Error("LAYOUT is missing", "name a layout file, like scenarios/steps/llama-3-70b.yaml");
-  StepConfig config = load_step(options.layout);
-  config.topology = with_options(command, config.topology);
+  StepConfig config =
+      load_step_with(options.layout, command, options.job, options.topology, options.fabric);
   if (options.price > 0) config.price = options.price;
-  config.parts = options.job.parts;
   const PartsCatalogue parts = load_parts(options.job.parts);
   if (!options.vary.empty()) return run_variations(options, {{"", config}}, parts, answers);
   config.trace = true;
@@ -112,8 +112,7 @@ void add_step(CLI::App& app, Action& action) {
   command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")
       ->check(whole_number(1, 1 << 10));
   add_environment_options(*command, options->job);
-  command->add_option("--parts", options->job.parts,
-                      "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->job.parts);
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command

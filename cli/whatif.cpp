@@ -14,6 +14,7 @@
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/nccl/base/releases.hpp"
+#include "models/studies/shared/named_job.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
 
 namespace fabricast {
@@ -32,33 +33,9 @@ struct WhatifOptions {
   std::vector<std::string> env_files, versions, topologies, fabrics;
 };
 
-/// A setup and what it is called among others.
-struct Named {
-  std::string name;
-  Job setup;
-};
-
-/// Each of `all` with each value, if there are any.
-template <class Change>
-void multiply(std::vector<Named>& all, const std::vector<std::string>& values, Change change) {
-  if (values.empty()) return;
-  std::vector<Named> out;
-  for (const Named& one : all) {
-    for (const std::string& value : values) {
-      Named made = one;
-      const std::string word = change(made.setup, value);
-      if (values.size() > 1) made.name += (made.name.empty() ? "" : ", ") + word;
-      out.push_back(std::move(made));
-    }
-  }
-  if (out.size() > kSetupsMax)
-    throw Error(fmt::format("{} setups are too many, at most {}", out.size(), kSetupsMax));
-  all = std::move(out);
-}
-
 /// All that before is compared with.
-std::vector<Named> afters(const WhatifOptions& options, const Job& before) {
-  std::vector<Named> out = {{"", before}};
+std::vector<NamedJob> afters(const WhatifOptions& options, const Job& before) {
+  std::vector<NamedJob> out = {{"", before}};
   multiply(out, options.topologies, [](Job& setup, const std::string& value) {
     setup.topology = value;
     return "topology " + value;
@@ -77,11 +54,13 @@ std::vector<Named> afters(const WhatifOptions& options, const Job& before) {
         read_text_file(value, "--to-env-file takes a file of NAME=value lines"), value);
     return std::filesystem::path(value).stem().string();
   });
-  for (Named& one : out) {
-    for (const std::string& name : options.unset) one.setup.environment.unset(name);
+  if (out.size() > kSetupsMax)
+    throw Error(fmt::format("{} setups are too many, at most {}", out.size(), kSetupsMax));
+  for (NamedJob& one : out) {
+    for (const std::string& name : options.unset) one.job.environment.unset(name);
     for (const std::string& assignment : options.to)
-      of_option("--to", [&] { one.setup.environment.set(assignment); });
-    for (const std::string& line : idle_variables(one.setup.environment, one.setup.version))
+      of_option("--to", [&] { one.job.environment.set(assignment); });
+    for (const std::string& line : idle_variables(one.job.environment, one.job.version))
       print_err("{}\n", line);
   }
   return out;
@@ -93,19 +72,19 @@ int run(const WhatifOptions& options, const CLI::App& command, const Answers& an
   Work before = options.work.work(command);
   if (auto* bench = std::get_if<BenchConfig>(&before))
     bench->budget = options.budget.wanted(command);
-  const std::vector<Named> after = afters(options, job_of(before));
+  const std::vector<NamedJob> after = afters(options, job_of(before));
   std::function<std::string()> page;
   std::function<Report()> report;
   if (after.size() == 1) {
     Progress progress(answers);
-    const Job& to = after.front().setup;
+    const Job& to = after.front().job;
     const auto two = std::make_shared<WhatifResult>(run_whatif(
         before, with_job(before, to), parts, bands, on_all_cores(answers, progress.callback())));
     page = [two] { return whatif_text(*two); };
     report = [two, &before, &to] { return whatif_report(*two, job_of(before), to); };
   } else {
     std::vector<NamedWork> works = {{"before", before}};
-    for (const Named& one : after) works.push_back({one.name, with_job(before, one.setup)});
+    for (const NamedJob& one : after) works.push_back({one.name, with_job(before, one.job)});
     Progress progress(answers);
     const auto many = std::make_shared<WhatifTable>(
         compare_all(works, parts, bands, on_all_cores(answers, progress.callback())));

@@ -10,28 +10,48 @@ namespace fabricast {
 
 namespace {
 
+bool has_given(const CLI::App& command, const char* name) {
+  const CLI::Option* const option = command.get_option_no_throw(name);
+  return option != nullptr && option->count() > 0;
+}
+
+void set_nodes(StepConfig& step, const JobOptions& options) {
+  const std::vector<int> nodes = options.node_counts();
+  if (nodes.size() > 1) throw Error("--nodes: a step runs on one number of nodes");
+  if (!nodes.empty()) step.nodes = nodes.front();
+}
+
+/// What does not act is said of the step's release.
+void set_variables(StepConfig& step, JobOptions options) {
+  options.nccl = to_text(step.version);
+  const Environment given_here = options.environment();
+  for (const auto& [name, value] : given_here.variables()) step.environment.set(name, value);
+}
+
 Work step_of(const WorkOptions& options, const CLI::App& command) {
   for (const char* name : {"--collective", "--sizes", "--sharp"}) {
     if (given(command, name))
       throw Error(fmt::format("{}: a training step makes its own calls", name),
                   "give either --layout or sizes and collectives");
   }
-  StepConfig out = load_step(options.layout);
-  out.topology =
-      given(command, "--topology") ? options.topology : with_options(command, out.topology);
-  if (given(command, "--fabric")) out.fabric = options.fabric;
-  if (given(command, "--nccl")) out.version = options.job.version();
-  if (given(command, "--gpus-per-node")) out.gpus_per_node = options.job.gpus_per_node;
-  if (const std::vector<int> nodes = options.job.node_counts(); !nodes.empty()) {
-    if (nodes.size() > 1) throw Error("--nodes: a step runs on one number of nodes");
-    out.nodes = nodes.front();
-  }
-  const Environment given_here = options.job.environment();
-  for (const auto& [name, value] : given_here.variables()) out.environment.set(name, value);
-  return out;
+  return load_step_with(options.layout, command, options.job, options.topology, options.fabric);
 }
 
 }  // namespace
+
+StepConfig load_step_with(const std::string& layout, const CLI::App& command,
+                          const JobOptions& options, const std::string& topology,
+                          const std::string& fabric) {
+  StepConfig out = load_step(layout);
+  out.topology = has_given(command, "--topology") ? topology : with_options(command, out.topology);
+  if (has_given(command, "--fabric")) out.fabric = fabric;
+  if (has_given(command, "--nccl")) out.version = options.version();
+  if (has_given(command, "--gpus-per-node")) out.gpus_per_node = options.gpus_per_node;
+  if (has_given(command, "--parts")) out.parts = options.parts;
+  set_nodes(out, options);
+  set_variables(out, options);
+  return out;
+}
 
 Work WorkOptions::work(const CLI::App& command) const {
   if (!layout.empty()) return step_of(*this, command);
@@ -47,14 +67,13 @@ Work WorkOptions::work(const CLI::App& command) const {
 
 void add_work_options(CLI::App& command, WorkOptions& options) {
   add_topology_option(command, options.topology);
-  command.add_option("--fabric", options.fabric, "preset name or YAML file");
+  add_fabric_option(command, options.fabric);
   command.add_option("--layout", options.layout,
                      "LAYOUT.yaml of `step`: a training step in place of sizes and collectives");
   add_job_options(command, options.job);
   command.add_option("--collective", options.collective, "nccl-tests' names (list)")
       ->capture_default_str();
-  command.add_option("--sizes", options.sizes, "8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
-      ->capture_default_str();
+  add_sizes_option(command, options.sizes);
   add_sharp_option(command, options.sharp);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The options that say what work is asked about, calls or a training step: the same in `whatif` and
-// `advise`.
+// `advise`. And what options beside a layout file mean, the same everywhere.
 
 #include <string>
 
@@ -8,6 +8,13 @@
 #include "models/studies/whatif/work.hpp"
 
 namespace fabricast {
+
+/// The step of a layout file with what `command` was given in place of the file's topology, fabric,
+/// GPUs of a node, release, own parts and nodes, as far as it has such options, and of single
+/// variables. `topology` and `fabric` are what was typed. Throws Error.
+StepConfig load_step_with(const std::string& layout, const CLI::App& command,
+                          const JobOptions& options, const std::string& topology,
+                          const std::string& fabric);
 
 /// What was typed, before it means anything.
 struct WorkOptions {

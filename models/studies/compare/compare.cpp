@@ -8,38 +8,23 @@
 #include "models/io/topologies/load.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/base/types.hpp"
+#include "models/studies/shared/named_job.hpp"
 
 namespace fabricast {
 namespace {
 
-/// A combination so far: the job, and the words that tell it from the others.
-struct Combination {
-  Job job;
-  std::string name;
-};
-
-/// Each of `all` with each value, if there are any; named where there are several.
-template <class Value, class Change>
-void multiply(std::vector<Combination>& all, const std::vector<Value>& values, Change change) {
-  if (values.empty()) return;
-  std::vector<Combination> out;
-  for (const Combination& one : all) {
-    for (const Value& value : values) {
-      Combination made = one;
-      const std::string word = change(made.job, value);
-      if (values.size() > 1) made.name += (made.name.empty() ? "" : ", ") + word;
-      out.push_back(std::move(made));
-    }
-  }
-  all = std::move(out);
+/// What all have in common: of the layout, if there is one, what is not asked for otherwise.
+Job common_job(const CompareAsk& ask) {
+  Job out;
+  if (ask.step) out = *ask.step;
+  for (const auto& [name, value] : ask.environment.variables()) out.environment.set(name, value);
+  if (ask.gpus_per_node > 0) out.gpus_per_node = ask.gpus_per_node;
+  if (!ask.parts.empty()) out.parts = ask.parts;
+  return out;
 }
 
-std::vector<Combination> combinations(const CompareAsk& ask) {
-  Job first;
-  first.environment = ask.environment;
-  first.gpus_per_node = ask.gpus_per_node;
-  first.parts = ask.parts;
-  std::vector<Combination> out = {{first, ""}};
+std::vector<NamedJob> combinations(const CompareAsk& ask) {
+  std::vector<NamedJob> out = {{"", common_job(ask)}};
   multiply(out, ask.topologies, [](Job& job, const std::string& value) {
     job.topology = value;
     return value;
@@ -77,10 +62,7 @@ BenchConfig bench_of(const CompareAsk& ask, const Job& job, int nodes) {
 
 StepConfig step_of(const CompareAsk& ask, const Job& job, int nodes) {
   StepConfig out = *ask.step;
-  const Environment own = out.environment;
   static_cast<Job&>(out) = job;
-  out.environment = own;
-  for (const auto& [name, value] : job.environment.variables()) out.environment.set(name, value);
   out.nodes = nodes;
   out.placement_costs = false;
   return out;
@@ -95,9 +77,9 @@ std::optional<double> usd_per_hour(const ComparedMachine& machine, const Cluster
 
 void fill(ComparedMachine& machine, const CompareAsk& ask, const PartsCatalogue& parts) {
   const Cluster cluster = load_cluster(machine.job, machine.nodes, parts);
-  const bool fewer = ask.gpus_per_node > 0 && cluster.node().trays() == 1;
-  machine.gpus = cluster.nodes() *
-                 (fewer ? ask.gpus_per_node : static_cast<int>(cluster.node().gpus().size()));
+  const int used = machine.job.gpus_per_node;
+  const bool fewer = used > 0 && cluster.node().trays() == 1;
+  machine.gpus = cluster.nodes() * (fewer ? used : static_cast<int>(cluster.node().gpus().size()));
   machine.nics = cluster.node().nics_per_tray();
   machine.fabric = cluster.fabric().name;
   machine.bill = price_fabric(cluster, parts, ask.prices);
@@ -116,12 +98,12 @@ CompareResult run_compare(const CompareAsk& ask, const PartsCatalogue& parts,
   // Names that are not known are mistakes; what does not go together is an answer.
   for (const std::string& name : ask.topologies) (void)Topology(name, {}, parts);
   for (const std::string& name : ask.fabrics) (void)Topology(ask.topologies.front(), name, parts);
-  const std::vector<Combination> all = combinations(ask);
+  const std::vector<NamedJob> all = combinations(ask);
   if (all.size() * ask.nodes.size() > kComparedMax)
     throw Error(fmt::format("{} combinations are too many, at most {}",
                             all.size() * ask.nodes.size(), kComparedMax),
                 "fabricast sweep takes more");
-  for (const Combination& one : all) {
+  for (const NamedJob& one : all) {
     for (const int nodes : ask.nodes) {
       ComparedMachine machine;
       machine.name = one.name.empty() ? one.job.topology : one.name;

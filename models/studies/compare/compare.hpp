@@ -17,7 +17,7 @@
 namespace fabricast {
 
 struct CompareAsk {
-  // Every value with every other; empty = what the topology says.
+  // Every value with every other; empty = what the step's layout or the topology says.
   std::vector<std::string> topologies, fabrics;
   std::vector<int> nics;  ///< of a node
   std::vector<bool> sharp;
