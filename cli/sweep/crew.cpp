@@ -70,12 +70,14 @@ class Crew {
       if (waitpid(worker, &status, WNOHANG) != worker) continue;
       std::erase(workers_, worker);
       if (WIFEXITED(status) && WEXITSTATUS(status) == kWorkDone) continue;
-      ++end.died;
       if (WIFEXITED(status)) {
         end.failure = "a worker could not go on with the store";
-      } else if (end_asked == 0 && end.died < kDeathsMax && is_unfinished_()) {
-        begin();
+        continue;
       }
+      ++end.died;
+      if (end_asked != 0 || end.died >= kDeathsMax || !is_unfinished_()) continue;
+      begin();
+      ++end.replaced;
     }
   }
 

@@ -9,8 +9,9 @@ namespace fabricast {
 /// How a crew's work ended.
 struct CrewEnd {
   bool was_stopped = false;  ///< by a signal
-  int died = 0;              ///< workers that were killed or failed, and were replaced
-  std::string failure;       ///< of the store, if no worker could go on; "" = none
+  int died = 0;              ///< workers that were killed
+  int replaced = 0;          ///< of these
+  std::string failure;       ///< of the store, where a worker could not go on; "" = none
 };
 
 /// Forks `jobs` workers, which all call `work`, and waits for them. A worker that dies is replaced

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,25 +20,28 @@ struct QueryOptions {
   int limit = 0;
 };
 
-std::vector<std::string> names(const std::string& text) {
-  if (text.empty()) return {};
-  const std::vector<std::string_view> items = comma_items(text);
-  return {items.begin(), items.end()};
+/// "" = all.
+void check_sweep(Store& store, const std::string& sweep) {
+  const std::vector<std::string> known = store.sweeps();
+  if (sweep.empty() || std::ranges::find(known, sweep) != known.end()) return;
+  throw Error(Place{{}, 0, "--sweep"}, fmt::format("no sweep is named \"{}\" there", sweep),
+              hint_nearest(sweep, known));
 }
 
 int run(const QueryOptions& options, const Answers& answers) {
   QueryConfig config{options.sweep,
                      options.where,
-                     names(options.columns),
-                     names(options.group_by),
+                     comma_words(options.columns),
+                     comma_words(options.group_by),
                      {},
                      {},
                      static_cast<std::size_t>(options.limit)};
   if (!options.best.empty())
     config.best = of_option("--best", [&] { return parse_aim(options.best); });
-  for (const std::string& one : names(options.pareto))
+  for (const std::string& one : comma_words(options.pareto))
     config.pareto.push_back(of_option("--pareto", [&] { return parse_aim(one); }));
   Store store(options.store, StoreAccess::read);
+  check_sweep(store, options.sweep);
   const auto result = std::make_shared<QueryResult>();
   if (options.diff.empty()) {
     *result = run_query(store, config);

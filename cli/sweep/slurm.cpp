@@ -21,7 +21,7 @@ std::string option(const char* name, const std::string& value) {
 
 std::string header(const SlurmOptions& options, const std::string& name, const std::string& log) {
   return "#!/bin/bash\n# Written by fabricast sweep --slurm.\n" + option("job-name", name) +
-         option("output", log) + option("partition", options.partition) +
+         option("output", shell_word(log)) + option("partition", options.partition) +
          option("time", options.time);
 }
 
@@ -92,11 +92,13 @@ rm -rf "$work"
 
 std::vector<std::string> share_commands(const std::string& program, const std::string& file,
                                         const std::string& store, int shares) {
+  const std::string folder = slurm_folder(store);
   std::vector<std::string> out;
   for (int share = 1; share <= shares; ++share)
-    out.push_back(fmt::format(
-        "{} sweep {} --store {} --share {}/{} --jobs 1", shell_word(program), shell_word(file),
-        shell_word(fmt::format("{}/share-{}.sqlite", slurm_folder(store), share)), share, shares));
+    out.push_back(fmt::format("mkdir -p {} && {} sweep {} --store {} --share {}/{} --jobs 1",
+                              shell_word(folder), shell_word(program), shell_word(file),
+                              shell_word(fmt::format("{}/share-{}.sqlite", folder, share)), share,
+                              shares));
   return out;
 }
 
@@ -112,6 +114,8 @@ std::vector<std::string> submit(const std::string& program, const std::string& f
   outputs.write(merge, merge_script(program, store, options));
   outputs.commit();
   const std::string first = job_number(output_of("sbatch --parsable " + shell_word(array)));
+  outputs.write(jobs, first + "\n");
+  outputs.commit();  // so that it can be cancelled, should the other one not be taken
   const std::string last = job_number(output_of(
       fmt::format("sbatch --parsable --dependency=afterany:{} {}", first, shell_word(merge))));
   outputs.write(jobs, first + "\n" + last + "\n");
@@ -128,8 +132,8 @@ std::vector<std::string> cancel(const std::string& store) {
     if (end > 0) out.emplace_back(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (out.size() != 2)
-    throw Error(Place{slurm_folder(store) + "/jobs", 0, {}}, "does not name two jobs");
+  if (out.empty() || out.size() > 2)
+    throw Error(Place{slurm_folder(store) + "/jobs", 0, {}}, "does not name one job or two");
   output_of("scancel " + shell_word(out.front()));
   return out;
 }

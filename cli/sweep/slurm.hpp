@@ -32,8 +32,8 @@ std::vector<std::string> share_commands(const std::string& program, const std::s
 std::vector<std::string> submit(const std::string& program, const std::string& file,
                                 const std::string& store, const SlurmOptions& options,
                                 Outputs& outputs);
-/// Cancels the job array of a store. Returns its number and that of the job that merges what it has
-/// done. Throws Error.
+/// Cancels the job array of a store. Returns its number and, if there is one, that of the job that
+/// merges what it has done. Throws Error.
 std::vector<std::string> cancel(const std::string& store);
 
 }  // namespace fabricast

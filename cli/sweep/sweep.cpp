@@ -30,6 +30,7 @@ namespace {
 constexpr std::size_t kErrorsShown = 20;
 constexpr std::size_t kSamples = 5;
 constexpr int kTasksMax = 10'000;
+constexpr int kTasksUsual = 16;
 
 struct SweepOptions {
   std::string file, store, share;
@@ -226,9 +227,7 @@ CrewEnd run_here(const SweepOptions& options, const Sweep& sweep, int jobs,
   const std::int64_t answered = before - unfinished();
   print_err("{} in {:.1f} s: {:.4g} a second\n", counted(answered, "question"), took.count(),
             static_cast<double>(answered) / took.count());
-  if (end.died > 0)
-    print_err("{} died and {} replaced\n", counted(end.died, "worker"),
-              end.died == 1 ? "was" : "were");
+  if (end.died > 0) print_err("{} died, {} replaced\n", counted(end.died, "worker"), end.replaced);
   return end;
 }
 
@@ -242,6 +241,29 @@ std::string own_program() {
   return path.empty() ? "fabricast" : path.string();
 }
 
+/// By Slurm, or by whoever is given the commands.
+int elsewhere(const SweepOptions& options, const CLI::App& command, std::size_t points) {
+  for (const char* name : {"--share", "--retry-failed"})
+    if (given(command, name))
+      throw Error(Place{{}, 0, name}, "is of a run on this host",
+                  "leave it out: each task has a share of its own");
+  SlurmOptions array = options.array;
+  const int wanted = array.tasks > 0 ? array.tasks : kTasksUsual;
+  array.tasks = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(wanted), points));
+  array.cpus = std::max(options.jobs, 1);
+  const std::string file = absolute(options.file), store = absolute(options.store);
+  if (options.print_commands) {
+    for (const std::string& line : share_commands(own_program(), file, store, array.tasks))
+      print_out("{}\n", line);
+    return kDone;
+  }
+  Outputs outputs(command);
+  const std::vector<std::string> submitted = submit(own_program(), file, store, array, outputs);
+  print_out("submitted: job array {} of {}, then job {} merges into {}\n", submitted[0],
+            counted(array.tasks, "task"), submitted[1], options.store);
+  return kDone;
+}
+
 int run(const SweepOptions& options, const CLI::App& command, const Answers& answers) {
   if (options.file.empty())
     throw Error("FILE is missing", "fabricast sweep FILE.yaml --store results.sqlite");
@@ -252,25 +274,7 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
   if (options.dry_run) return dry_run(sweep, points, jobs);
   if (options.store.empty())
     throw Error("--store is missing", "name the file for results: --store results.sqlite");
-  const int shares = options.array.tasks > 0 ? options.array.tasks : jobs;
-  if (options.print_commands) {
-    for (const std::string& line :
-         share_commands(own_program(), absolute(options.file), absolute(options.store), shares))
-      print_out("{}\n", line);
-    return kDone;
-  }
-  if (options.slurm) {
-    SlurmOptions array = options.array;
-    array.tasks =
-        std::min<int>(array.tasks > 0 ? array.tasks : 16, static_cast<int>(points.size()));
-    array.cpus = std::max(options.jobs, 1);
-    Outputs outputs(command);
-    const std::vector<std::string> submitted =
-        submit(own_program(), absolute(options.file), absolute(options.store), array, outputs);
-    print_out("submitted: job array {} of {}, then job {} merges into {}\n", submitted[0],
-              counted(array.tasks, "task"), submitted[1], options.store);
-    return kDone;
-  }
+  if (options.print_commands || options.slurm) return elsewhere(options, command, points.size());
   {
     Store store(options.store, StoreAccess::write);
     store.add_points(sweep.name, store_points(points), this_version());
@@ -335,8 +339,8 @@ void add_cancel(CLI::App& sweep, Action& action) {
   command->callback([options, &action] {
     action = [options](Answers&) {
       const std::vector<std::string> jobs = cancel(absolute(options->store));
-      print_out("cancelled: job array {}; job {} merges what it has done\n", jobs.at(0),
-                jobs.at(1));
+      print_out("cancelled: job array {}; {} merges what it has done\n", jobs.front(),
+                jobs.size() == 1 ? "no job" : "job " + jobs.back());
       return kDone;
     };
   });
@@ -362,7 +366,9 @@ void add_sweep(CLI::App& app, Action& action) {
                     "submit a job array to Slurm in place of running here");
   command->add_option("--partition", options->array.partition, "of Slurm");
   command->add_option("--time", options->array.time, "of each task, as Slurm has it");
-  command->add_option("--array-size", options->array.tasks, "tasks of the array; default: 16")
+  command
+      ->add_option("--array-size", options->array.tasks,
+                   fmt::format("tasks of the array; default: {}", kTasksUsual))
       ->check(whole_number(1, kTasksMax));
   command->add_flag(
       "--print-commands", options->print_commands,

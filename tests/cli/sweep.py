@@ -16,6 +16,14 @@ from sweep_runs import SWEEP, points, reports
 
 POINTS = 72
 KILLS = 20
+LACKING = """kind: sweep
+name: grid
+question:
+  kind: scenario
+  topology: [1]
+axes:
+  nodes: [1, 2]
+"""
 
 
 def sweep_file(folder, text=SWEEP):
@@ -147,8 +155,36 @@ def wrong_points_stop_it(folder):
     assert ran.stderr.count("18 points, first: ") == 2, ran.stderr
     assert "grid.yaml:15: nodes: " in ran.stderr, ran.stderr
     assert "36 points of 54 are no questions" in ran.stderr, ran.stderr
+    lacking = sweep_file(folder / "lacking", LACKING)
+    ran = sweep(lacking, store, check=False)
+    assert 'grid.yaml:4: question: missing key "study"' in ran.stderr, ran.stderr
+    whole = "  study: bench\n  name: n\n  question: What?\n  topology"
+    of_a_list = sweep_file(folder / "list", LACKING.replace("  topology", whole))
+    ran = sweep(of_a_list, store, check=False)
+    assert "grid.yaml:8: question.topology: " in ran.stderr, ran.stderr
     assert not store.exists()
     return "36 of 54 named"
+
+
+def printed_commands_work(folder):
+    path = sweep_file(folder / "with blank")
+    store = path.parent / "all.sqlite"
+    lines = sweep(path, store, "--print-commands").stdout.splitlines()
+    assert len(lines) == 16, lines
+    for option in ["--share=1/2", "--retry-failed"]:
+        ran = sweep(path, store, "--print-commands", option, check=False)
+        assert ran.returncode == 2 and "is of a run on this host" in ran.stderr, ran
+    few = sweep(path, store, "--print-commands", "--array-size", "2").stdout.splitlines()
+    for line in few:
+        subprocess.run(line, shell=True, check=True, capture_output=True)
+    shares = sorted(path.parent.glob("all.sqlite.slurm/share-*.sqlite"))
+    subprocess.run([program(), "sweep", "merge", str(store), *map(str, shares)], check=True,
+                   capture_output=True)
+    assert len(reports(store)) == POINTS and len(shares) == 2, shares
+    ran = subprocess.run([program(), "query", str(store), "--sweep", "nosuch"], text=True,
+                         capture_output=True)
+    assert ran.returncode == 2 and 'no sweep is named "nosuch"' in ran.stderr, ran
+    return f"{len(lines)} commands, 2 of 2 run"
 
 
 def failures_are_kept(folder):
@@ -176,6 +212,7 @@ if __name__ == "__main__":
                 shares_are_merged,
                 interrupted,
                 wrong_points_stop_it,
+                printed_commands_work,
                 failures_are_kept,
             ]
         )
