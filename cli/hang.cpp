@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 
 #include <memory>
 #include <optional>
@@ -66,15 +67,24 @@ int run_scenario(const HangOptions& options, const std::string& text, Outputs& o
   return answer.holds ? kDone : kCheckFailed;
 }
 
+void check_options(const HangOptions& options, const CLI::App& command) {
+  if (options.traces.empty() == options.layout.empty())
+    throw Error("name a trace, dumps, a log or a scenario, or --layout", "one of them");
+  if (!options.layout.empty()) return;
+  const bool is_scenario = is_yaml(options.trace());
+  if (!is_scenario && (given(command, "--fault") || given(command, "--write-trace")))
+    throw Error("--fault and --write-trace belong to --layout");
+  for (const char* name : {"--fault", "--timeout"})
+    if (is_scenario && given(command, name))
+      throw Error(Place{{}, 0, name}, "the scenario says its own",
+                  fmt::format("change {}, or ask for its layout: --layout", options.trace()));
+}
+
 /// A trace of calls, or what a watchdog printed.
 int run(const HangOptions& options, const CLI::App& command, const Answers& answers) {
   const Duration timeout = of_option("--timeout", [&] { return parse_duration(options.timeout); });
   const double seconds = static_cast<double>(timeout.ps) / 1e12;
-  if (options.traces.empty() == options.layout.empty())
-    throw Error("name a trace, dumps, a log or a scenario, or --layout", "one of them");
-  if (options.layout.empty() && (!options.fault.empty() || !options.write_trace.empty()) &&
-      !options.trace().ends_with(".yaml"))
-    throw Error("--fault and --write-trace belong to --layout");
+  check_options(options, command);
   Outputs outputs(command);
   if (!options.layout.empty())
     return give(options, hang_of_layout(options, outputs), seconds, answers);
@@ -86,7 +96,7 @@ int run(const HangOptions& options, const CLI::App& command, const Answers& answ
   const bool large = is_large_file(options.trace());
   const std::string text =
       large ? begin_of_file(options.trace()) : read_text_file(options.trace(), hint);
-  if (options.trace().ends_with(".yaml")) return run_scenario(options, text, outputs, answers);
+  if (is_yaml(options.trace())) return run_scenario(options, text, outputs, answers);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos || text[begin] != '{') {
     const ImportedFile read =
@@ -125,7 +135,7 @@ void add_hang(CLI::App& app, Action& action) {
       "with --layout: \"rank 5 dead at call 12\", \"rank 5 skips call 12\", \"rank 5 "
       "interleaves at call 12\", \"rank 5 reorders at call 12\"");
   add_output_option(*command, "--write-trace", options->write_trace, "those calls, as JSON lines");
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->parts);
   command->add_option("--timeout", options->timeout, "of the process group: the watchdog's")
       ->capture_default_str();
   add_answer_options(*command, options->format);

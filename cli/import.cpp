@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 
 #include <memory>
 #include <optional>
@@ -53,19 +54,29 @@ Written topology_in(const ImportOptions& options) {
 /// A file of unknown kind is an answer, too, but not a success.
 int run(const ImportOptions& options, const CLI::App& command, const Answers& answers) {
   Outputs outputs(command);
+  if (options.files.size() > 1 && options.format != "text")
+    throw Error(fmt::format("--format {} is of one file", options.format), "one file at a time");
   std::optional<Written> written;
   if (!options.write.empty()) written = topology_in(options);
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read = import_file(file, "import takes what a tool printed");
+    const bool compares =
+        !options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos;
+    std::vector<ComparedChoice> compared;
+    if (compares)
+      compared = compare_choices(read, options.topology, options.nodes, load_parts(options.parts));
     answers.give(
-        options.format, [&] { return imported_text(read, file); },
-        [&] { return imported_report(read, file); });
-    if (!options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos &&
-        options.format == "text")
-      print_out("{}", compared_text(compare_choices(read, options.topology, options.nodes,
-                                                    load_parts(options.parts)),
-                                    options.topology));
+        options.format,
+        [&] {
+          return imported_text(read, file) +
+                 (compares ? compared_text(compared, options.topology) : "");
+        },
+        [&] {
+          Report out = imported_report(read, file);
+          if (compares) out.tables.insert(out.tables.begin(), compared_table(compared));
+          return out;
+        });
     all_known = all_known && !read.kind.empty();
   }
   if (written) {
@@ -94,7 +105,7 @@ void add_import(CLI::App& app, Action& action) {
                     "topo -m, a log of NCCL or its XML");
   command->add_option("--nodes", options->nodes, "default: what the log says")
       ->check(whole_number(1, 1 << 20));
-  command->add_option("--parts", options->parts, "YAML file of own parts, on top of the catalogue");
+  add_parts_option(*command, options->parts);
   add_format_option(*command, options->format);
   command->callback([options, command, &action] {
     options->changes = asked_changes(*command);

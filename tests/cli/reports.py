@@ -34,7 +34,8 @@ MORE = {
              "--calls ../../data/traces/ranks-4 --topology dgx-h100"],
     "placement": ["topology.conf --hosts node[01-03,06-08] --topology dgx-h100 --sizes 1MiB"
                   " --neighbour neighbour.yaml"],
-    "import": ["../../data/logs/chakra-json-small.json"],
+    "import": ["../../data/logs/chakra-json-small.json",
+               "../../data/logs/2.29.7-tuning-table-and-decisions.txt --topology pcie-2gpu"],
     # More than the longest text that one cell of another table has.
     "gate": ["dgx-h100 --check ../../data/logs/coreweave-h100-64.txt"],
     "judge": ["../../data/logs/coreweave-h100-64.txt --topology dgx-h100"],

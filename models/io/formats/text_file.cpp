@@ -73,6 +73,8 @@ std::ifstream open_file(const std::string& path) {
   return std::ifstream(path, std::ios::binary);
 }
 
+bool is_yaml(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
+
 std::string resolved(const std::string& name, const std::string& file) {
   const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
   std::error_code ignored;

@@ -28,6 +28,8 @@ void require_readable(const std::string& path, const std::string& hint = {});
 /// The one way to open what a user names. Throws as require_readable() does; what cannot be opened
 /// is a stream that has failed.
 std::ifstream open_file(const std::string& path);
+/// By the name's end, .yaml or .yml.
+bool is_yaml(const std::string& path);
 /// What `file` names: a path is meant relative to its folder, a preset's name is not. Changes may
 /// follow the name: "node.yaml:nics=4".
 std::string resolved(const std::string& name, const std::string& file);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/io/formats/log_lines.hpp"
+#include "models/io/report/columns.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/env_values.hpp"
@@ -115,6 +116,18 @@ std::string compared_text(const std::vector<ComparedChoice>& compared,
                one.decided, one.agrees ? "" : "differs"});
   }
   return table.text() + fmt::format("  {} of {} choices agree\n", agree, compared.size());
+}
+
+ReportTable compared_table(const std::vector<ComparedChoice>& compared) {
+  using namespace column;
+  ReportTable out("compared", {kCollective, kSize, kAlgorithm, kProtocol, kChannels,
+                               text("decided"), flag("agrees")});
+  for (const ComparedChoice& one : compared) {
+    const LoggedChoice& logged = one.logged;
+    out.add({logged.collective, logged.bytes, logged.algorithm, logged.protocol, logged.channels,
+             one.decided, one.agrees});
+  }
+  return out;
 }
 
 }  // namespace fabricast

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/io/imports/import_file.hpp"
+#include "models/io/report/report.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/types.hpp"
 
@@ -21,5 +22,7 @@ struct ComparedChoice {
 std::vector<ComparedChoice> compare_choices(const ImportedFile& log, const std::string& topology,
                                             int nodes, const PartsCatalogue& parts);
 std::string compared_text(const std::vector<ComparedChoice>& compared, const std::string& topology);
+/// A row for each choice, "compared".
+ReportTable compared_table(const std::vector<ComparedChoice>& compared);
 
 }  // namespace fabricast
