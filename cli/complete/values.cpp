@@ -20,9 +20,12 @@ enum class Takes : std::uint8_t {
   collectives,  ///< several, with commas between them; those of `detail`, too
   tuned,        ///< the same of those that NCCL chooses an algorithm for
   topology,
+  topologies,  ///< several
   fabric,
+  fabrics,
   gpu,
   release,
+  releases,
   assignment,          ///< NAME=value
   assignment_or_file,  ///< or a file
   variable,            ///< its name
@@ -60,12 +63,17 @@ constexpr std::array kTakes = {
     OptionTakes{"upgrade --collective", Takes::tuned},
     OptionTakes{"bench --collective", Takes::collectives, " ep_dispatch ep_combine "},
     OptionTakes{"--collective", Takes::collectives},
+    OptionTakes{"compare --topology", Takes::topologies},
     OptionTakes{"--topology", Takes::topology},
     OptionTakes{"--to-topology", Takes::topology},
     OptionTakes{"topology", Takes::topology},
+    OptionTakes{"compare --fabric", Takes::fabrics},
     OptionTakes{"--fabric", Takes::fabric},
     OptionTakes{"--to-fabric", Takes::fabric},
     OptionTakes{"--gpu", Takes::gpu},
+    OptionTakes{"check --nccl", Takes::releases},
+    OptionTakes{"compare --nccl", Takes::releases},
+    OptionTakes{"memory --nccl", Takes::releases},
     OptionTakes{"--nccl", Takes::release},
     OptionTakes{"--to-nccl", Takes::release},
     OptionTakes{"--from", Takes::release},
@@ -85,6 +93,7 @@ constexpr std::array kTakes = {
     OptionTakes{"compare --sharp", Takes::words, " on off "},
     OptionTakes{"--fewest", Takes::words, " nodes nics fabric.oversubscription "},
     OptionTakes{"--most", Takes::words, " nodes nics fabric.oversubscription "},
+    OptionTakes{"judge --targets", Takes::file, kCsvFiles},
     OptionTakes{"--targets", Takes::file, kYamlFiles},
     OptionTakes{"file", Takes::file, kYamlFiles},
     OptionTakes{"rules", Takes::file, kYamlFiles},
@@ -120,7 +129,7 @@ constexpr std::array kTakes = {
     OptionTakes{"--trace", Takes::file, kJsonFiles},
     OptionTakes{"--json", Takes::file, kJsonFiles},
     OptionTakes{"--baseline", Takes::file, kJsonFiles},
-    OptionTakes{"results", Takes::file, kJsonFiles},
+    OptionTakes{"results", Takes::file, " .json .html "},
     OptionTakes{"--html", Takes::file, " .html "},
     OptionTakes{"--junit", Takes::file, " .xml "},
     OptionTakes{"--markdown", Takes::file, " .md "},
@@ -176,16 +185,30 @@ std::vector<Completion> operator+(std::vector<Completion> a, std::vector<Complet
   return a;
 }
 
-/// Names, then files: both begin as `typed`.
-std::vector<Completion> or_files(std::vector<Completion> names, const std::string& typed,
-                                 std::string_view endings) {
-  return that_begin(std::move(names), typed) + files_like(typed, endings);
+/// What of a list is typed whole: all before its last comma, and that.
+std::string done_of(const std::string& typed) {
+  const std::size_t comma = typed.rfind(',');
+  return comma == std::string::npos ? "" : typed.substr(0, comma + 1);
 }
 
 /// Puts `begin` before each.
 std::vector<Completion> after(const std::string& begin, std::vector<Completion> all) {
   for (Completion& one : all) one.word.insert(0, begin);
   return all;
+}
+
+/// Names, then files: both begin as `typed`.
+std::vector<Completion> or_files(std::vector<Completion> names, const std::string& typed,
+                                 std::string_view endings) {
+  return that_begin(std::move(names), typed) + files_like(typed, endings);
+}
+
+/// The same of a list: what stands before its last comma stays.
+std::vector<Completion> or_files_in_list(std::vector<Completion> names, const std::string& typed,
+                                         std::string_view endings) {
+  const std::string done = done_of(typed);
+  return in_list(std::move(names), typed) +
+         after(done, files_like(typed.substr(done.size()), endings));
 }
 
 /// Keys of --vary, or values of the one that is typed.
@@ -206,8 +229,7 @@ std::vector<Completion> variations(const std::string& typed) {
 /// Of --fix and --within.
 std::vector<Completion> pairs(const std::string& typed, std::string_view detail) {
   const std::size_t bar = detail.find('|');
-  const std::size_t comma = typed.rfind(',');
-  const std::string done = comma == std::string::npos ? "" : typed.substr(0, comma + 1);
+  const std::string done = done_of(typed);
   const std::string last = typed.substr(done.size());
   const std::size_t equals = last.find('=');
   if (equals != std::string::npos)
@@ -233,8 +255,7 @@ std::vector<Completion> that_begin(std::vector<Completion> all, const std::strin
 }
 
 std::vector<Completion> in_list(std::vector<Completion> all, const std::string& typed) {
-  const std::size_t comma = typed.rfind(',');
-  const std::string done = comma == std::string::npos ? "" : typed.substr(0, comma + 1);
+  const std::string done = done_of(typed);
   const std::vector<std::string_view> there = comma_items(done);
   std::erase_if(all, [&](const Completion& one) {
     return std::ranges::find(there, std::string_view(one.word)) != there.end();
@@ -246,11 +267,7 @@ std::vector<std::string> enumerated(const CLI::Option& option) {
   const std::string type = option.get_type_name();  // "TEXT:{text,csv,json}"
   const std::size_t open = type.find('{'), close = type.rfind('}');
   if (open == type.npos || close == type.npos || close < open) return {};
-  std::vector<std::string> out;
-  for (const std::string_view word :
-       comma_items(std::string_view(type).substr(open + 1, close - open - 1)))
-    out.emplace_back(word);
-  return out;
+  return comma_words(std::string_view(type).substr(open + 1, close - open - 1));
 }
 
 std::vector<Completion> values_of(const std::string& command, const CLI::Option& option,
@@ -273,10 +290,16 @@ std::vector<Completion> values_of(const std::string& command, const CLI::Option&
       return or_files(names_of("topologies"), typed, kTopologyFiles);
     case Takes::fabric:
       return or_files(names_of("fabrics"), typed, kYamlFiles);
+    case Takes::topologies:
+      return or_files_in_list(names_of("topologies"), typed, kTopologyFiles);
+    case Takes::fabrics:
+      return or_files_in_list(names_of("fabrics"), typed, kYamlFiles);
     case Takes::gpu:
       return that_begin(names_of("parts", "GPU"), typed);
     case Takes::release:
       return that_begin(releases(), typed);
+    case Takes::releases:
+      return in_list(releases(), typed);
     case Takes::assignment:
       return variables_like(typed, true);
     case Takes::assignment_or_file:

@@ -6,6 +6,7 @@ zsh or fish: the shell's own engine, with the script that `fabricast completion 
 has to offer what the program says. Exits with 77 where that shell is not installed."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -47,6 +48,12 @@ LINES = [
     ("step ", ["a.yaml", "sub/", "!b.csv", "!note.txt"]),
     ("step sub/", ["sub/c.yaml"]),
     ("validate steps --cases ", ["b.csv", "!a.yaml"]),
+    ("compare --topology dgx-h100,hgx-b2", ["dgx-h100,hgx-b200"]),
+    ("compare --topology dgx-h100,a", ["dgx-h100,a.yaml", "!dgx-h100,b.csv"]),
+    ("compare --fabric fabric-ndr-rail,fabric-dr", ["fabric-ndr-rail,fabric-dragonfly"]),
+    ("memory --nccl 2.18.6,2.21", ["2.18.6,2.21.5"]),
+    ("judge --targets ", ["b.csv", "!a.yaml"]),
+    ("upgrade --targets ", ["a.yaml", "!b.csv"]),
     ("list mod", ["models"]),
     ("schema ser", ["serve"]),
     ("help exit", ["exit-codes"]),
@@ -129,7 +136,7 @@ def every_command_and_option(folder):
             assert option.name in asked([*words, option.name], folder), (command, option)
             checked += 1
             typed = run([*words, "--help"], text=True).stdout
-            is_text = f"{option.name} TEXT" in typed.replace("  ", " ")
+            is_text = re.search(rf"{option.name} +(TEXT|FILE|FOLDER)\b", typed)
             if is_text and option.name not in FREE:
                 assert asked([*words, option.name, ""], folder), \
                     f"{command} {option.name}: nothing completes: cli/complete/values.cpp"
