@@ -16,16 +16,6 @@ namespace fabricast {
 
 namespace {
 
-std::string asked_text(const GateResult& result) {
-  std::string out = fmt::format("{} --nodes {} --nccl {} --probability {}%", result.config.topology,
-                                fmt::join(result.nodes(), ","), to_text(result.config.version),
-                                per_cent(result.config.healthy_share));
-  if (!result.config.fabric.empty()) out += " --fabric " + result.config.fabric;
-  for (const auto& [name, value] : result.config.environment.variables())
-    out += fmt::format(" --env {}={}", name, value);
-  return out;
-}
-
 /// A line of a comment stays one line.
 std::string commented(const std::string& text) {
   std::string out = text;
@@ -42,6 +32,31 @@ bool joins_nodes(const GateBlock& block) {
 
 }  // namespace
 
+std::string gate_command(const GateResult& result) {
+  const GateConfig& config = result.config;
+  std::string out = "fabricast gate";
+  const auto add = [&](const char* option, const std::string& value) {
+    out += fmt::format(" {} {}", option, shell_word(value));
+  };
+  std::vector<std::string_view> collectives;
+  for (const Collective one : config.collectives) collectives.push_back(to_text(one));
+  std::vector<std::string> sizes;
+  for (const Bytes size : config.sizes) sizes.push_back(fmt::format("{}B", size.count));
+  out += " " + shell_word(config.topology);
+  add("--nodes", fmt::format("{}", fmt::join(result.nodes(), ",")));
+  if (config.gpus_per_node > 0) add("--gpus-per-node", std::to_string(config.gpus_per_node));
+  add("--collective", fmt::format("{}", fmt::join(collectives, ",")));
+  add("--sizes", fmt::format("{}", fmt::join(sizes, ",")));
+  add("--nccl", to_text(config.version));
+  add("--probability", per_cent(config.healthy_share) + "%");
+  if (!config.fabric.empty()) add("--fabric", config.fabric);
+  if (config.sharp) out += " --sharp";
+  if (!config.parts.empty()) add("--parts", config.parts);
+  for (const auto& [name, value] : config.environment.variables())
+    add("--env", fmt::format("{}={}", name, value));
+  return out;
+}
+
 std::string gate_aicr(const GateResult& result) {
   const auto is_wanted = [](const GateBlock& block) {
     return block.collective == Collective::all_reduce;
@@ -57,7 +72,7 @@ std::string gate_aicr(const GateResult& result) {
   const auto row = static_cast<std::size_t>(largest - block.expected.rows.begin());
   const double floor = block.busbw_GBps(row, block.floor_us(row));
   const char* const name = joins_nodes(block) ? "nccl-all-reduce-bw-nvls" : "nccl-all-reduce-bw";
-  return commented("Made by: fabricast gate " + asked_text(result)) +
+  return commented("Made by: " + gate_command(result)) +
          fmt::format(
              "# {} on {} nodes, {} ranks: {:.1f} GB/s busbw expected, {:.1f} is the floor.\n"
              "# AICR's validator lets {:.0f} % of a value pass "
@@ -123,7 +138,7 @@ std::string gate_alerts(const GateResult& result) {
   if (rules.empty())
     throw Error("NCCL Inspector exports no bandwidth of what is asked for",
                 "--collective all_reduce, all_gather, reduce_scatter, broadcast or reduce");
-  return commented("Made by: fabricast gate " + asked_text(result)) +
+  return commented("Made by: " + gate_command(result)) +
          "# Of NCCL Inspector's Prometheus mode. A label of sizes is a range: the floor is that of "
          "its low end\n"
          "# if that was asked for, and Inspector's own clock is that of kernels, without the "

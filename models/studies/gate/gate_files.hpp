@@ -10,6 +10,9 @@
 
 namespace fabricast {
 
+/// The command that asks for the same again.
+std::string gate_command(const GateResult& result);
+
 /// Runs nccl-tests and ends with 0 = passes, 1 = does not, 2 = nothing was measured. POSIX shell
 /// and awk. By the verdict of `gate --check`: at most one row in ten is slower than its floor, and
 /// no value is wrong.

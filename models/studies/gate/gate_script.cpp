@@ -117,12 +117,11 @@ std::string gate_script(const GateResult& result) {
           fmt::format("{} {} {} {} {:.3f} {:.3f}\n", block.expected.nodes, block.expected.ranks,
                       to_text(block.collective), block.expected.rows[row].size.count,
                       block.floor_us(row), block.busbw_GBps(row, block.floor_us(row)));
-  std::string made_by = "Made by: fabricast gate " + result.config.topology;
+  std::string made_by = "Made by: " + gate_command(result);
   std::ranges::replace(made_by, '\n', ' ');
   std::string out = fmt::format(
       kHead,
-      fmt::arg("made_by", made_by + fmt::format(", NCCL {}: floors that {} % of healthy runs reach",
-                                                to_text(result.config.version),
+      fmt::arg("made_by", made_by + fmt::format(": floors that {} % of healthy runs reach",
                                                 per_cent(result.config.healthy_share))),
       fmt::arg("name", "gate.sh"), fmt::arg("nodes", fmt::join(nodes, " ")),
       fmt::arg("first", nodes.front()));
