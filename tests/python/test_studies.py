@@ -89,6 +89,17 @@ def test_what_the_program_says_goes_to_the_caller(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_an_option_without_a_value_is_said_or_not_given():
+    sizes = {"topology": "dgx-h100", "sizes": "1MiB"}
+    plain = fabricast.bench(**sizes).json["tables"]
+    for nothing in ({"env": {}}, {"env": []}, {"fault": ()}):
+        assert fabricast.bench(**sizes, **nothing).json["tables"] == plain, nothing
+    for value in ([], "", True):
+        with pytest.raises(fabricast.Error) as raised:
+            fabricast.bench(**sizes, nodes=value)
+        assert "--nodes" in str(raised.value) and "a value is missing" in str(raised.value), value
+
+
 def test_progress_is_told_and_what_it_raises_comes_out():
     told = []
     fabricast.bench(topology="dgx-h100", nodes=2, sizes="1MiB,1GiB", on_progress=told.append)
