@@ -82,9 +82,9 @@ int run(const AdviseOptions& options, const CLI::App& command, const Answers& an
   AdviseResult result;
   {
     Progress progress(answers);
-    result =
-        run_advise(asked, candidate_moves(asked.work, parts), parts,
-                   load_bands(options.work.job.parts), on_all_cores(answers, progress.callback()));
+    Passes passes(progress.callback(), {0.01, 0.12, 0.1, 0.15, 0.3});
+    result = run_advise(asked, candidate_moves(asked.work, parts), parts,
+                        load_bands(options.work.job.parts), on_all_cores(answers, passes));
   }
   if (!options.write.empty()) write_files(options.write, result, outputs);
   const auto report = [&] { return advise_report(result); };

@@ -64,9 +64,13 @@ int run(const CutoverOptions& options, const CLI::App& command, const Answers& a
   std::vector<CutoverVariant> variants;
   {
     Progress progress(answers);
-    const ForEach for_each = on_all_cores(answers, progress.callback());
-    result = run_cutover(asked, parts, for_each);
-    if (options.sensitivity) variants = cutover_sensitivity(asked, parts, for_each);
+    const std::size_t pieces = options.sensitivity ? 2 : 1;
+    Passes passes(piece_of(progress.callback(), 0, pieces), {0.1, 0.5, 0.3});
+    result = run_cutover(asked, parts, on_all_cores(answers, passes));
+    if (options.sensitivity) {
+      Passes varied(piece_of(progress.callback(), 1, pieces), {0.02, 0.15, 0.08, 0.02, 0.15, 0.08});
+      variants = cutover_sensitivity(asked, parts, on_all_cores(answers, varied));
+    }
   }
   answers.give(
       options.format, [&] { return cutover_text(result, variants); },

@@ -46,8 +46,9 @@ int run_inspector(const JudgeOptions& options, const CLI::App& command, const An
   const BandTable bands = load_bands(options.job.parts);
   InspectedRun recorded = read_inspected_run(options.inspector);
   Progress progress(answers);
-  const JudgedInspection judged = judge_inspection(std::move(recorded), request, parts, bands,
-                                                   on_all_cores(answers, progress.callback()));
+  Passes passes(progress.callback(), {});
+  const JudgedInspection judged =
+      judge_inspection(std::move(recorded), request, parts, bands, on_all_cores(answers, passes));
   if (!options.metrics.empty()) {
     outputs.write(options.metrics, inspection_metrics(judged));
     outputs.commit();
@@ -70,10 +71,12 @@ int run(const JudgeOptions& options, const CLI::App& command, const Answers& ans
   const BandTable bands = load_bands(options.job.parts);
   const std::vector<JudgeConfig> configs = judge_configs(log, options.log, options, command, parts);
   std::vector<JudgedTable> tables;
+  Progress progress(answers);
   for (const JudgeConfig& config : configs) {
-    Progress progress(answers);
-    JudgeResult result = judge_rows(
-        config, expect_rows(config, parts, bands, on_all_cores(answers, progress.callback())));
+    Passes passes(piece_of(progress.callback(), tables.size(), configs.size()),
+                  {kExpectShares.begin(), kExpectShares.end()});
+    JudgeResult result =
+        judge_rows(config, expect_rows(config, parts, bands, on_all_cores(answers, passes)));
     std::vector<JudgedTarget> judged = judge_targets(result, targets);
     tables.push_back(
         {table_name(log, options.log, tables.size()), std::move(result), std::move(judged)});

@@ -90,7 +90,8 @@ int run(const UpgradeOptions& options, const CLI::App& command, const Answers& a
   UpgradeResult result;
   {
     Progress progress(answers);
-    result = run_upgrade(asked, parts, on_all_cores(answers, progress.callback()));
+    Passes passes(progress.callback(), {0.25, 0.02, 0.3, 0.3});
+    result = run_upgrade(asked, parts, on_all_cores(answers, passes));
   }
   if (!options.junit.empty()) outputs.write(options.junit, upgrade_junit(result, fail_over));
   if (!options.markdown.empty()) outputs.write(options.markdown, upgrade_markdown(result));

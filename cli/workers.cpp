@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -14,35 +16,84 @@
 namespace fabricast {
 namespace {
 
-void for_each_on(int threads_max, std::size_t count, const std::function<void(std::size_t)>& one,
-                 const std::function<void(double)>& progress) {
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::size_t done = 0;
-  std::exception_ptr failure;
-  std::size_t failed = count;  // the first of them: all before it have been begun
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
+constexpr std::chrono::milliseconds kBetweenPolls{100};
+
+/// Pieces of work that threads take one after another.
+class Pieces {
+ public:
+  Pieces(std::size_t count, const std::function<void(std::size_t)>& one,
+         const std::function<void(double)>& progress, const std::function<void()>& poll)
+      : count_(count), one_(one), progress_(progress), poll_(poll), failed_(count) {}
+
+  void run_on(std::size_t threads_max) {
+    std::vector<std::jthread> threads;
+    at_work_ = std::min(threads_max, count_);
+    for (std::size_t i = 1; i < at_work_; ++i) threads.emplace_back([this] { work(); });
+    if (at_work_ > 0) work();
+    wait();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void work() {
+    for (std::size_t i = next_++; i < count_; i = next_++) {
       try {
-        one(i);
-        const std::lock_guard lock(mutex);
-        if (progress) progress(static_cast<double>(++done) / static_cast<double>(count));
+        if (poll_) poll_();
+        one_(i);
+        const std::lock_guard lock(mutex_);
+        if (progress_) progress_(static_cast<double>(++done_) / static_cast<double>(count_));
       } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (i < failed) failure = std::current_exception();
-        failed = std::min(failed, i);
-        next = count;
-        return;
+        fail(i);
       }
     }
-  };
-  {
-    const std::size_t most = std::min(static_cast<std::size_t>(threads_max), count);
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < most; ++i) threads.emplace_back(work);
-    work();
+    const std::lock_guard lock(mutex_);
+    if (--at_work_ == 0) ended_.notify_all();
   }
-  if (failure) std::rethrow_exception(failure);
+
+  /// The first thread, which may be the only one that is told of a signal, has nothing else to do.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, kBetweenPolls, [this] { return at_work_ == 0; })) {
+      if (!poll_) continue;
+      lock.unlock();
+      try {
+        poll_();
+      } catch (...) {
+        fail(count_ - 1);
+      }
+      lock.lock();
+    }
+  }
+
+  void fail(std::size_t piece) {
+    const std::lock_guard lock(mutex_);
+    if (piece < failed_) failure_ = std::current_exception();
+    failed_ = std::min(failed_, piece);
+    next_ = count_;
+  }
+
+  std::size_t count_;
+  const std::function<void(std::size_t)>& one_;
+  const std::function<void(double)>& progress_;
+  const std::function<void()>& poll_;
+  std::atomic<std::size_t> next_ = 0;
+  std::mutex mutex_;  ///< of what is below
+  std::condition_variable ended_;
+  std::size_t at_work_ = 0;  ///< threads
+  std::size_t done_ = 0;
+  std::exception_ptr failure_;
+  std::size_t failed_;  ///< the first of them: all before it have been begun
+};
+
+/// `progress_of_pass`: of the pass that begins.
+ForEach for_each_of(const Answers& answers,
+                    std::function<std::function<void(double)>()> progress_of_pass) {
+  const int jobs = answers.jobs > 0 ? answers.jobs : usable_cpus();
+  return [jobs, poll = answers.poll, begin = std::move(progress_of_pass)](std::size_t count,
+                                                                          const auto& one) {
+    const std::function<void(double)> progress = begin();
+    Pieces(count, one, progress, poll).run_on(static_cast<std::size_t>(jobs));
+  };
 }
 
 }  // namespace
@@ -55,10 +106,28 @@ CLI::Option* add_jobs_option(CLI::App& command) {
 }
 
 ForEach on_all_cores(const Answers& answers, std::function<void(double)> progress) {
-  const int jobs = answers.jobs > 0 ? answers.jobs : usable_cpus();
-  return [jobs, progress = std::move(progress)](std::size_t count, const auto& one) {
-    for_each_on(jobs, count, one, progress);
-  };
+  return for_each_of(answers, [progress = std::move(progress)] { return progress; });
+}
+
+Passes::Passes(std::function<void(double)> progress, std::vector<double> shares)
+    : progress_(std::move(progress)), shares_(std::move(shares)) {}
+
+std::function<void(double)> Passes::next() {
+  const double begun = begun_;
+  const double share = passes_ < shares_.size() ? shares_[passes_] : (1 - begun) / 2;
+  ++passes_;
+  begun_ += share;
+  return [this, begun, share](double of_pass) { progress_(begun + share * of_pass); };
+}
+
+ForEach on_all_cores(const Answers& answers, Passes& passes) {
+  return for_each_of(answers, [&passes] { return passes.next(); });
+}
+
+std::function<void(double)> piece_of(std::function<void(double)> progress, std::size_t piece,
+                                     std::size_t count) {
+  return [progress = std::move(progress), begin = static_cast<double>(piece),
+          all = static_cast<double>(count)](double share) { progress((begin + share) / all); };
 }
 
 }  // namespace fabricast

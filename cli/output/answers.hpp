@@ -21,6 +21,8 @@ struct Answers {
   std::function<void(PagePart)> also;                 ///< the report, whatever --format says
   std::function<void(const Report&)> as_report = {};  ///< the same, not yet part of a page
   std::function<void(double)> progress = {};  ///< is told the share done, in place of a terminal
+  /// Called now and then from any thread that works; what it throws ends the command.
+  std::function<void()> poll = {};
   /// Is told that a part of the report can be had.
   std::function<void(const MakeReport&)> so_far = {};
 

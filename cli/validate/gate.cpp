@@ -49,8 +49,9 @@ int run(const ValidateGateOptions& options, const Answers& answers) {
   const Calibrated calibrated = load_calibrated(options.parts);
   config.left_out = left_out_catalogues(calibrated, config.measured);
   Progress progress(answers);
+  Passes passes(progress.callback(), {0.1, 0.85});
   const ValidateResult result =
-      run_validate(std::move(config), parts, on_all_cores(answers, progress.callback()));
+      run_validate(std::move(config), parts, on_all_cores(answers, passes));
   const GateRates rates = rate_gates(result, first_sick, calibrated, parts);
   answers.give(
       options.format, [&] { return gate_rates_text(rates); },

@@ -56,7 +56,8 @@ int run(const ValidateOptions& options, const Answers& answers) {
   ValidateResult result;
   {
     Progress progress(answers);
-    result = run_validate(std::move(config), parts, on_all_cores(answers, progress.callback()));
+    Passes passes(progress.callback(), {0.1, 0.85});
+    result = run_validate(std::move(config), parts, on_all_cores(answers, passes));
   }
   print_err("{}", left_out_text(result));
   answers.give(

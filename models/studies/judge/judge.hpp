@@ -2,6 +2,7 @@
 // The study behind `fabricast judge`: somebody's nccl-tests rows against what is expected of the
 // machine, and what may be wrong with it. Config, code and result; texts are in judge_text.hpp.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -105,6 +106,10 @@ bool is_few(std::size_t rows, std::size_t of);
 /// Do so many of `rows` rows explain what was measured? The band holds 8 of 10 of a good
 /// prediction.
 bool is_explained(std::size_t explained, std::size_t rows);
+
+/// What passes of expect_rows() take of its time, about: the machine as described, how large the
+/// calls under causes are, and these calls.
+inline constexpr std::array kExpectShares = {0.06, 0.02, 0.9};
 
 /// What every cause would give, without any measurement.
 struct ExpectedRows {

@@ -77,14 +77,46 @@ class Ranking {
   }
 
   /// Whether a step of at least so many seconds cannot be among them.
-  bool rules_out(double least) const {
-    return best_.size() >= keep_ && least > seconds(best_.back().result.step.time);
-  }
+  bool rules_out(double least) const { return best_.size() >= keep_ && least > slowest(); }
+  /// Seconds of the last of them; REQUIRES: there is one.
+  double slowest() const { return seconds(best_.back().result.step.time); }
+  bool empty() const { return best_.empty(); }
   std::vector<PlannedLayout> take() { return std::move(best_); }
 
  private:
   std::size_t keep_;
   std::vector<PlannedLayout> best_;
+};
+
+/// How much of a plan is done. Most candidates are ruled out by their bounds, and no work: those
+/// that seem to be left are the ones whose bound is below the slowest layout that is kept so far.
+class PlanProgress {
+ public:
+  PlanProgress(const std::vector<Fitting>& candidates, const PlanLimits& limits,
+               const std::function<void(double)>& tell)
+      : candidates_(candidates), exhaustive_(limits.exhaustive), tell_(tell) {}
+
+  void looked_at(std::size_t count, const Ranking& ranking) {
+    if (!tell_ || ranking.empty()) return;
+    const auto of = static_cast<double>(std::max(wanted(ranking), count) + 1);
+    share_ = std::max(share_, static_cast<double>(count) / of);
+    tell_(share_);
+  }
+  void ended() {
+    if (tell_) tell_(1);
+  }
+
+ private:
+  std::size_t wanted(const Ranking& ranking) const {
+    if (exhaustive_) return candidates_.size();
+    const auto end = std::ranges::upper_bound(candidates_, ranking.slowest(), {}, &Fitting::least);
+    return static_cast<std::size_t>(end - candidates_.begin());
+  }
+
+  const std::vector<Fitting>& candidates_;  ///< by least time
+  bool exhaustive_;
+  const std::function<void(double)>& tell_;
+  double share_ = 0;  ///< never goes back, whatever turns out to be left
 };
 
 /// Every way to keep state and to exchange it that is not worse than another one in all. ZeRO-3 is
@@ -234,8 +266,10 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
   const auto is_wanted = [&](const Fitting& candidate) {
     return limits.exhaustive || !ranking.rules_out(candidate.least);
   };
+  PlanProgress done(candidates, limits, progress);
   std::size_t prepared = 0;
   for (std::size_t i = 0; i < candidates.size() && is_wanted(candidates[i]); ++i) {
+    done.looked_at(i, ranking);
     if (i == prepared) {
       // As many as are wanted for certain, then a few that may turn out not to be.
       std::vector<Layout> next;
@@ -253,9 +287,8 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
     if (!limits.exhaustive && ranking.rules_out(least_step_time(setup, collectives))) continue;
     ranking.add(run_step(one, framework, filled, collectives));
     ++plan.simulated;
-    if (progress)
-      progress(static_cast<double>(plan.simulated) / static_cast<double>(candidates.size()));
   }
+  done.ended();
   plan.best = ranking.take();
   for (PlannedLayout& one : plan.best) {
     add_placement_costs(one.result, collectives);
