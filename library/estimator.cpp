@@ -58,9 +58,10 @@ struct Estimator::Content {
     notes.insert(notes.end(), estimator->notes().begin(), estimator->notes().end());
   }
 
-  Estimate estimate(Collective collective, std::int64_t bytes, std::string_view datatype,
-                    int ranks) const {
-    const CallEstimate found = estimator->estimate(collective, size_of(bytes), datatype, ranks);
+  Estimate estimate(Collective collective, std::int64_t bytes, std::string_view datatype, int ranks,
+                    const std::function<void()>& poll) const {
+    const CallEstimate found =
+        estimator->estimate(collective, size_of(bytes), datatype, ranks, poll);
     return {found.time.ps,
             microseconds_of(found.time),
             found.lower_us,
@@ -86,20 +87,22 @@ int Estimator::ranks() const { return content_->estimator->ranks(); }
 const std::vector<std::string>& Estimator::notes() const { return content_->notes; }
 
 Estimate Estimator::estimate(std::string_view collective, std::int64_t bytes,
-                             std::string_view datatype, int ranks) const {
+                             std::string_view datatype, int ranks,
+                             const std::function<void()>& poll) const {
   return translated(
-      [&] { return content_->estimate(collective_of(collective), bytes, datatype, ranks); });
+      [&] { return content_->estimate(collective_of(collective), bytes, datatype, ranks, poll); });
 }
 
 std::vector<Estimate> Estimator::estimate(std::string_view collective,
                                           std::span<const std::int64_t> sizes,
-                                          std::string_view datatype, int ranks) const {
+                                          std::string_view datatype, int ranks,
+                                          const std::function<void()>& poll) const {
   return translated([&] {
     const Collective which = collective_of(collective);
     std::vector<Estimate> out;
     out.reserve(sizes.size());
     for (const std::int64_t bytes : sizes)
-      out.push_back(content_->estimate(which, bytes, datatype, ranks));
+      out.push_back(content_->estimate(which, bytes, datatype, ranks, poll));
     return out;
   });
 }

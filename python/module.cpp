@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <exception>
 #include <span>
 
 #include "fabricast/estimator.hpp"
@@ -23,19 +24,45 @@ void raise(const api::Error& error) {
   PyErr_SetObject(type.ptr(), one.ptr());
 }
 
-/// `said` and `progress`: callables or None. Ctrl-C ends it where the share done is told.
+/// What ends an answer early: Ctrl-C, and what a function of the caller raises. Only the first
+/// thread of Python hears of a signal; the others end by what it threw.
+class Interruption {
+ public:
+  template <class Call>
+  void checked(const Call& call) {
+    const py::gil_scoped_acquire lock;
+    if (thrown_) std::rethrow_exception(thrown_);
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      call();
+    } catch (...) {
+      thrown_ = std::current_exception();
+      throw;
+    }
+  }
+  void check() {
+    checked([] {});
+  }
+
+ private:
+  std::exception_ptr thrown_;  ///< of whoever holds Python's lock
+};
+
+/// `said` and `progress`: callables or None.
 api::Report ask(const std::string& study, const api::Options& options, const Strings& arguments,
                 const py::object& said, const py::object& progress) {
+  Interruption interruption;
   api::Listener listener;
   listener.said = [&](std::string_view text) {
     const py::gil_scoped_acquire lock;
     if (!said.is_none()) said(text);
   };
   listener.progress = [&](double share) {
-    const py::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (!progress.is_none()) progress(share);
+    interruption.checked([&] {
+      if (!progress.is_none()) progress(share);
+    });
   };
+  listener.poll = [&] { interruption.check(); };
   const py::gil_scoped_release others_run;
   return api::ask({study, options, arguments}, listener);
 }
@@ -84,8 +111,9 @@ py::tuple estimate(const api::Estimator& estimator, std::string_view collective,
                    std::string_view datatype, int ranks) {
   api::Estimate found;
   {
+    Interruption interruption;
     const py::gil_scoped_release others_run;
-    found = estimator.estimate(collective, bytes, datatype, ranks);
+    found = estimator.estimate(collective, bytes, datatype, ranks, [&] { interruption.check(); });
   }
   return py::make_tuple(found.time_us, found.lower_us, found.upper_us, found.algorithm,
                         found.protocol, found.nchannels);
@@ -99,8 +127,9 @@ py::tuple estimate_many(const api::Estimator& estimator, std::string_view collec
   std::vector<api::Estimate> found;
   {
     const std::span<const std::int64_t> all(sizes.data(), static_cast<std::size_t>(sizes.size()));
+    Interruption interruption;
     const py::gil_scoped_release others_run;
-    found = estimator.estimate(collective, all, datatype, ranks);
+    found = estimator.estimate(collective, all, datatype, ranks, [&] { interruption.check(); });
   }
   const std::vector<py::ssize_t> shape(sizes.shape(), sizes.shape() + sizes.ndim());
   py::array_t<double> time(shape), lower(shape), upper(shape);

@@ -4,6 +4,7 @@
 // The times are those of `fabricast bench`, to the picosecond.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,12 +45,15 @@ class FABRICAST_API Estimator {
 
   /// `collective`, `datatype`: nccl-tests' names. `bytes`: the size as nccl-tests counts it (of
   /// all_gather and reduce_scatter the larger buffer). `ranks`: on so many GPUs of the site, which
-  /// are whole nodes or within one; 0 = all. Throws Error.
+  /// are whole nodes or within one; 0 = all. `poll`: called now and then while a call is simulated;
+  /// what it throws ends that and comes out. Throws Error.
   Estimate estimate(std::string_view collective, std::int64_t bytes,
-                    std::string_view datatype = "float", int ranks = 0) const;
+                    std::string_view datatype = "float", int ranks = 0,
+                    const std::function<void()>& poll = {}) const;
   /// One for each size.
   std::vector<Estimate> estimate(std::string_view collective, std::span<const std::int64_t> sizes,
-                                 std::string_view datatype = "float", int ranks = 0) const;
+                                 std::string_view datatype = "float", int ranks = 0,
+                                 const std::function<void()>& poll = {}) const;
 
  private:
   struct Content;

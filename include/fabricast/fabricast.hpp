@@ -28,7 +28,8 @@ using Options = std::vector<std::pair<std::string, std::vector<std::string>>>;
 struct Job {
   std::string study;  ///< a command of the program: "bench"
   Options options;
-  std::vector<std::string> arguments;  ///< what has no option's name: files
+  /// What has no option's name: files; before them, if `study` has parts, one of these.
+  std::vector<std::string> arguments;
 };
 
 /// A cell of a table; std::monostate where there is no figure.
@@ -79,11 +80,15 @@ class FABRICAST_API Report {
 
 /// Who is told while an answer is made.
 struct Listener {
-  /// What the program would say on standard error: a line.
+  /// What the program would say on standard error: a line. What it throws comes out of ask() once
+  /// the answer is there.
   std::function<void(std::string_view)> said = {};
-  /// The share done, 0..1, from any thread, one call at a time. What it throws ends the answer and
-  /// comes out of ask().
+  /// The share done, 0..1, from any thread, one call at a time; at the end 1. What it throws ends
+  /// the answer and comes out of ask().
   std::function<void(double)> progress = {};
+  /// Called now and then between pieces of work, from several threads at the same time. What it
+  /// throws ends the answer as well.
+  std::function<void()> poll = {};
 };
 
 /// Throws Error; std::bad_alloc where memory is short. Options that write files write them.

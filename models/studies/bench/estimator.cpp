@@ -92,7 +92,8 @@ const CallEstimator::Place& CallEstimator::place_of(int ranks) const {
 }
 
 CallEstimate CallEstimator::found(const Place& place, Collective collective, Bytes size,
-                                  std::string_view datatype) const {
+                                  std::string_view datatype,
+                                  const std::function<void()>& poll) const {
   const BenchBlock& block = place.block();
   BenchConfig config = place.result.config;
   config.datatype = datatype;
@@ -113,7 +114,8 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
   }
   const CollectiveRun& run = row->decided.run;
   const Symmetry symmetry = find_symmetry(block.cluster, run);
-  const SimulationOptions options = options_of(config, block.network);
+  SimulationOptions options = options_of(config, block.network);
+  if (poll) options.progress = [&poll](double) { poll(); };
   check_size(block.cluster, symmetry, options, *row);
   RunTimes times = times_of(config, block.cluster, parts_.software, run, symmetry, options);
   row->result = std::move(times.alone);
@@ -127,7 +129,7 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
 }
 
 CallEstimate CallEstimator::estimate(Collective collective, Bytes size, std::string_view datatype,
-                                     int ranks) const {
+                                     int ranks, const std::function<void()>& poll) const {
   check_message(size);
   const Key key{ranks, collective, size.count, datatype_bytes(std::string(datatype))};
   const Place* place = nullptr;
@@ -136,7 +138,7 @@ CallEstimate CallEstimator::estimate(Collective collective, Bytes size, std::str
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
     place = &place_of(ranks);
   }
-  const CallEstimate out = found(*place, collective, size, datatype);
+  const CallEstimate out = found(*place, collective, size, datatype, poll);
   const std::lock_guard lock(mutex_);
   return known_.emplace(key, out).first->second;
 }

@@ -4,6 +4,7 @@
 // thousands of times.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -40,9 +41,10 @@ class CallEstimator {
   /// What the reader should know of the site; one sentence each.
   const std::vector<std::string>& notes() const;
   /// `datatype`: nccl-tests' name. `ranks`: on so many GPUs of the site, which are whole nodes or
-  /// within one; 0 = all. Throws Error.
-  CallEstimate estimate(Collective collective, Bytes size, std::string_view datatype,
-                        int ranks = 0) const;
+  /// within one; 0 = all. `poll`: called now and then while the call is simulated; what it throws
+  /// comes out. Throws Error.
+  CallEstimate estimate(Collective collective, Bytes size, std::string_view datatype, int ranks = 0,
+                        const std::function<void()>& poll = {}) const;
 
  private:
   struct Place;
@@ -58,7 +60,7 @@ class CallEstimator {
   std::unique_ptr<const Place> open(int nodes, int gpus_per_node) const;
   const Place& place_of(int ranks) const;
   CallEstimate found(const Place& place, Collective collective, Bytes size,
-                     std::string_view datatype) const;
+                     std::string_view datatype, const std::function<void()>& poll) const;
 
   const PartsCatalogue& parts_;
   const BandTable& bands_;
