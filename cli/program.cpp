@@ -54,7 +54,8 @@ Error wrong_count(const std::string& complaint) {
 Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   const bool about_words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
                            dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  const std::vector<std::string> extra = app.remaining(true);
+  std::vector<std::string> extra = app.remaining(true);
+  std::erase(extra, "--");
   const auto chosen = app.get_subcommands();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_count(error.what());
@@ -163,6 +164,18 @@ std::unique_ptr<CLI::App> make_program(Action& action, const AddCommand& own) {
   add_help(*app, action);
   lay_out_help(*app);
   return app;
+}
+
+bool has_part(const std::string& command, const std::string& word) {
+  Action action;
+  const std::unique_ptr<CLI::App> app = program_for({command}, action, {});
+  const auto named = [](const CLI::App* whole, const std::string& name) {
+    const auto parts = whole->get_subcommands({});
+    const auto found = std::ranges::find(parts, name, [](auto* part) { return part->get_name(); });
+    return found == parts.end() ? nullptr : *found;
+  };
+  const CLI::App* const chosen = named(app.get(), command);
+  return chosen != nullptr && named(chosen, word) != nullptr;
 }
 
 void parse_words(CLI::App& app, const std::vector<std::string>& words) {

@@ -19,6 +19,9 @@ std::unique_ptr<CLI::App> make_program(Action& action, const AddCommand& own = {
 /// Sets what the words name. Throws Error, and CLI::Success where they ask for --help or --version.
 void parse_words(CLI::App& app, const std::vector<std::string>& words);
 
+/// Whether `word` is one of the commands that `command` consists of: "status" of "sweep".
+bool has_part(const std::string& command, const std::string& word);
+
 using Parsed = std::function<void(const CLI::App& command)>;
 /// Runs the command that the words name; `parsed` is called before it does anything. The exit code.
 /// Throws Error.

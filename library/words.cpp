@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "cli/program.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast::api {
@@ -32,11 +33,14 @@ std::vector<std::string> words_of(const Job& job) {
   std::istringstream study(job.study);  // "validate steps" is two words
   for (std::string word; study >> word;) out.push_back(word);
   if (out.empty()) throw fabricast::Error("a job without a study", "name a command: bench");
+  auto files = job.arguments.begin();
+  if (out.size() == 1 && files != job.arguments.end() && has_part(out.front(), *files))
+    out.push_back(*files++);
   const std::vector<std::string> options = words_of(job.options);
   out.insert(out.end(), options.begin(), options.end());
-  if (job.arguments.empty()) return out;
+  if (files == job.arguments.end()) return out;
   out.emplace_back("--");
-  out.insert(out.end(), job.arguments.begin(), job.arguments.end());
+  out.insert(out.end(), files, job.arguments.end());
   return out;
 }
 
