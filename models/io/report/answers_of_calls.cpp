@@ -12,7 +12,11 @@ std::string bench(const Report& report) {
   std::optional<std::size_t> last;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows.has(i, "time_us")) last = i;
-  if (!last) return rows.size() == 0 ? "" : "No call completes.";
+  if (!last && rows.size() > 0) return "No call completes.";
+  if (!last)
+    return rows.has_column("time_us")
+               ? "Nothing was simulated: each size rounds down to no element."
+               : "";
   std::string out = fmt::format("{} takes {}: {:.4g} GB/s busbw with {}", call(rows, *last),
                                 us(rows.number(*last, "time_us")), rows.number(*last, "busbw_GBps"),
                                 choice(rows, *last));
@@ -65,6 +69,11 @@ std::string cutover(const Report& report) {
       percent(rows.number(*worst, "loss")), rows.text(*worst, "fastest"));
 }
 
+std::string times_as_long(double ratio) {
+  return ratio > 1 ? fmt::format("{:.3g} times as long", ratio)
+                   : fmt::format("{:.3g} of the time", ratio);
+}
+
 std::string whatif(const Report& report) {
   const AnswerRows both(report, "before_and_after");
   std::optional<std::size_t> most;
@@ -81,8 +90,8 @@ std::string whatif(const Report& report) {
                     us(both.number(*most, "after_us")), us(both.number(*most, "before_us")));
     const double low = both.number(*most, "ratio_lower"), high = both.number(*most, "ratio_upper");
     if (low < high)
-      out += fmt::format(": {:.3g} of the time (80 % of measured changes lie in {:.3g} to {:.3g})",
-                         both.number(*most, "ratio"), low, high);
+      out += fmt::format(": {} (80 % of measured changes lie in {:.3g} to {:.3g})",
+                         times_as_long(both.number(*most, "ratio")), low, high);
     return out + ".";
   }
   const AnswerRows setups(report, "setups");

@@ -304,7 +304,7 @@ std::string bench_text(const BenchResult& result, const BandTable& bands) {
   const std::string mean =
       rows_done > 0 ? fmt::format("{:g}", busbw_sum / static_cast<double>(rows_done)) : "N/A";
   out += fmt::format("# Avg bus bandwidth    : {}\n", mean);
-  out += fmt::format("# digest {:016x}\n", bench_digest(result));
+  if (const auto digest = bench_digest(result)) out += fmt::format("# digest {:016x}\n", *digest);
   return out;
 }
 
@@ -345,7 +345,10 @@ std::string explain_text(const BenchBlock& block, const BenchRow& row) {
   return out;
 }
 
-std::uint64_t bench_digest(const BenchResult& result) {
+std::optional<std::uint64_t> bench_digest(const BenchResult& result) {
+  const bool is_empty = std::ranges::all_of(
+      result.blocks, [](const BenchBlock& block) { return block.rows.empty(); });
+  if (is_empty) return std::nullopt;
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const BenchBlock& block : result.blocks) {
     for (const BenchRow& row : block.rows) {

@@ -1,6 +1,7 @@
 #pragma once
 // Views of a bench result.
 
+#include <optional>
 #include <string>
 
 #include "models/io/bands/bands.hpp"
@@ -21,6 +22,7 @@ Report bench_report(const BenchResult& result, const BandTable& bands = {});
 std::string explain_text(const BenchBlock& block, const BenchRow& row);
 
 /// Hash over the digests of all rows: equal for equal input, wherever and however it was built.
-std::uint64_t bench_digest(const BenchResult& result);
+/// Nothing where there are no rows.
+std::optional<std::uint64_t> bench_digest(const BenchResult& result);
 
 }  // namespace fabricast
