@@ -167,8 +167,8 @@ std::optional<std::string> exact_text(std::int64_t count, const Unit& unit) {
   const Wide thousandths = static_cast<Wide>(count) * decimals;
   const Wide divisor = static_cast<Wide>(unit.numerator);
   if (count < unit.numerator || thousandths % divisor != 0) return std::nullopt;
-  const auto value = static_cast<std::int64_t>(thousandths / divisor);
-  std::string text = fmt::format("{}.{:03}", value / decimals, value % decimals);
+  const auto part = static_cast<std::int64_t>(thousandths / divisor % decimals);
+  std::string text = fmt::format("{}.{:03}", count / unit.numerator, part);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return fmt::format("{} {}", text, unit.name);

@@ -305,7 +305,7 @@ def serve(
     on_progress: Told = ...,
 ) -> Report: ...
 def validate(
-    *,
+    *arguments: Text,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...

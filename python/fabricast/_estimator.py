@@ -1,9 +1,11 @@
 """The time of one call after another on the same machines."""
 
 import operator
+from functools import partial
 from typing import NamedTuple
 
 from . import _fabricast
+from ._error import Error
 from ._studies import STUDIES, words
 
 # Names of other libraries for nccl-tests' datatypes.
@@ -18,6 +20,27 @@ _DATATYPES = {
     "float8_e4m3fn": "f8e4m3",
     "float8_e5m2": "f8e5m2",
 }
+
+
+_BYTES_MAX = (1 << 63) - 1
+_RANKS_MAX = (1 << 31) - 1
+
+
+def _ranks(ranks):
+    """As the library takes them: 0 = all."""
+    if ranks is None:
+        return 0
+    count = operator.index(ranks)
+    if count == 0 or abs(count) > _RANKS_MAX:
+        raise Error("", 0, "", f"{count} ranks are no GPUs of a site", "from 1 on; None = all")
+    return count
+
+
+def _bytes(nbytes):
+    count = operator.index(nbytes)
+    if count > _BYTES_MAX:
+        raise Error("", 0, "", f"a message of {count} B is too large", "at most 1 TiB")
+    return max(count, -_BYTES_MAX)
 
 
 class Estimate(NamedTuple):
@@ -43,8 +66,12 @@ class Estimator:
     """
 
     def __init__(self, topology, *, nodes=None, nccl=None, env=None, **site):
-        asked = {"topology": topology, "nodes": nodes, "nccl": nccl, "env": env, **site}
-        self._made = _fabricast.Estimator(words(STUDIES["bench"], asked))
+        self._asked = {"topology": topology, "nodes": nodes, "nccl": nccl, "env": env, **site}
+        self._made = _fabricast.Estimator(words(STUDIES["bench"], self._asked))
+
+    def __reduce__(self):
+        """What has been estimated does not travel: it is found again."""
+        return partial(Estimator, **self._asked), ()
 
     @property
     def ranks(self):
@@ -65,6 +92,8 @@ class Estimator:
         nodes or within one; None = all. dtype: nccl-tests' name, or numpy's or torch's.
         Raises Error. Other threads of Python run meanwhile.
         """
+        if not isinstance(collective, str):
+            raise TypeError(f"a collective is named by a str, not {type(collective).__name__}")
         if type(dtype) is not str:
             dtype = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
         dtype = dtype.rpartition(".")[2]
@@ -72,8 +101,8 @@ class Estimator:
         if type(nbytes) is not int:
             if getattr(nbytes, "ndim", None) or isinstance(nbytes, (list, tuple, range)):
                 return self._many(collective, nbytes, ranks, dtype)
-            nbytes = operator.index(nbytes)
-        return Estimate._make(self._made.estimate(collective, nbytes, dtype, ranks or 0))
+        size, ranks = _bytes(nbytes), _ranks(ranks)
+        return Estimate._make(self._made.estimate(collective, size, dtype, ranks))
 
     def _many(self, collective, sizes, ranks, dtype):
         import numpy
@@ -81,6 +110,8 @@ class Estimator:
         sizes = numpy.asarray(sizes)
         if sizes.dtype.kind not in "iu":
             raise TypeError(f"sizes are whole numbers of bytes, not {sizes.dtype}")
-        found = self._made.estimate_many(collective, sizes, dtype, ranks or 0)
+        if sizes.size > 0:
+            _bytes(sizes.max())
+        found = self._made.estimate_many(collective, sizes, dtype, _ranks(ranks))
         words_ = (numpy.array(one, dtype=object).reshape(sizes.shape) for one in found[3:5])
         return Estimate(*found[:3], *words_, found[5])

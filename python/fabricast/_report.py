@@ -2,8 +2,12 @@
 
 import html as _html
 import json as _json
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
+
+from . import _fabricast
+from ._error import Error
 
 _PANDAS_TYPES = {"text": "object", "flag": "boolean", "whole": "Int64", "number": "float64"}
 _ROWS_SHOWN = 60
@@ -35,6 +39,17 @@ class Table:
 
     def __getitem__(self, column):
         return self._cells[column]
+
+    def __iter__(self):
+        """Names of columns, as of a dict."""
+        return iter(self._cells)
+
+    def __contains__(self, column):
+        return column in self._cells
+
+    def __reduce__(self):
+        columns = [tuple(column) for column in self.columns]
+        return Table, (self.name, columns, list(self._cells.values()))
 
     @property
     def rows(self):
@@ -70,6 +85,42 @@ def _shown(cell):
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
+class _Kept:
+    """What the library's own report says, without the library: of a report that travelled."""
+
+    def __init__(self, asked):
+        self.study, self.answer, self.notes = asked.study, asked.answer, asked.notes
+        self.holds, self.text = asked.holds, asked.text
+        self._tables = asked.tables()
+        self._json = asked.json() if self._tables else None
+        self._csv = {table[0]: asked.csv(table[0]) for table in self._tables}
+
+    def tables(self):
+        return self._tables
+
+    def json(self):
+        return self._must(self._json)
+
+    def csv(self, table):
+        texts = self._must(self._csv)
+        if table and table not in texts:
+            raise Error("", 0, "", f'there is no table "{table}"', f"known: {', '.join(texts)}")
+        return texts[table or next(iter(texts))]
+
+    def html(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report, page = Path(folder, "report.json"), Path(folder, "page.html")
+            report.write_text(self.json(), encoding="utf-8")
+            _fabricast.ask("report", [("html", [str(page)])], [str(report)], None, None)
+            return page.read_text(encoding="utf-8")
+
+    def _must(self, made):
+        if made:
+            return made
+        message = f"{self.study} printed a text: there is no report"
+        raise Error("", 0, "", message, "it is in text")
+
+
 class Report:
     """The answer of a study."""
 
@@ -77,6 +128,10 @@ class Report:
         self._asked = asked
         self._json = None
         self.tables = {table[0]: Table(*table) for table in asked.tables()}
+
+    def __reduce__(self):
+        kept = self._asked if isinstance(self._asked, _Kept) else _Kept(self._asked)
+        return Report, (kept,)
 
     @property
     def study(self):
@@ -112,6 +167,8 @@ class Report:
 
     def csv(self, table=None):
         """A table, the first one if none is named, as CSV."""
+        if table is not None and not isinstance(table, str):
+            raise TypeError(f"a table is named by a str, not {type(table).__name__}")
         return self._asked.csv(table or "")
 
     def html(self, path=None):

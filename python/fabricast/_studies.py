@@ -5,6 +5,7 @@ import builtins
 import inspect
 import keyword
 import logging
+import operator
 import os
 from collections.abc import Iterable, Mapping
 
@@ -47,8 +48,10 @@ def option_name(option):
 
 
 def _text(name, value):
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{name}: a str, not {type(value).__name__}")
     if name == "sizes" and not isinstance(value, (str, os.PathLike)):
-        return f"{int(value)}B"
+        return f"{operator.index(value)}B"
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
@@ -65,7 +68,8 @@ def _values(option, value):
         return []
     if isinstance(value, Mapping):
         return [f"{name}={_text(option['name'], one)}" for name, one in value.items()]
-    if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
+    is_one = isinstance(value, (str, bytes, bytearray, memoryview, os.PathLike))
+    if is_one or not isinstance(value, Iterable):
         return [_text(option["name"], value)]
     texts = [_text(option["name"], one) for one in value]
     return texts if option["repeats"] else [",".join(texts)]
@@ -93,20 +97,38 @@ STUDIES = all_studies()
 def ask(study, *arguments, on_note=None, on_progress=None, **options):
     """Asks a command of the program by its name: ask("validate steps", cases="steps.csv").
 
-    arguments: files, which have no option's name. options: those of the command line, with
+    arguments: files, which have no option's name; ask("validate", "steps", ...) is the same as
+    above. options: those of the command line, with
     underscores. on_note: is told what the program says on standard error; without it, that goes to
-    the logger "fabricast". on_progress: is told the share done, 0..1.
+    the logger "fabricast". on_progress: is told the share done, 0..1, at the end 1. What these two
+    raise comes out of here.
     Returns a Report. Raises Error. Other threads of Python run meanwhile.
     """
+    if not isinstance(study, str):
+        raise TypeError(f"a study is named by a str, not {type(study).__name__}")
+    for name, function in (("on_note", on_note), ("on_progress", on_progress)):
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} is a function, not {function!r}")
+    if arguments and f"{study} {arguments[0]}" in STUDIES:
+        study, arguments = f"{study} {arguments[0]}", arguments[1:]
     known = STUDIES.get(study) or Study(study, "", [])
     said = on_note or (lambda line: _LOG.warning("%s", line.rstrip("\n")))
-    files = [os.fspath(one) if isinstance(one, os.PathLike) else str(one) for one in arguments]
+    files = [_text("a file", one) for one in arguments]
     return Report(_fabricast.ask(study, words(known, options), files, said, on_progress))
+
+
+def parts_of(study):
+    """The commands that a study consists of: "steps" of "validate"."""
+    begin = f"{study.name} "
+    return [name.removeprefix(begin) for name in STUDIES if name.startswith(begin)]
 
 
 def doc_of(study):
     """The docstring of a study's function."""
     lines = [study.help[:1].upper() + study.help[1:] + ".", ""]
+    parts = parts_of(study)
+    if parts:
+        lines.append(f"The first argument is one of {', '.join(map(repr, parts))}.")
     for option in study.arguments:
         lines.append(f"{option['name']}: {option['help']}")
     for name, option in study.options.items():
@@ -127,7 +149,8 @@ def doc_of(study):
 def signature_of(study):
     """Arguments, then options by name."""
     kinds = inspect.Parameter
-    out = [kinds("arguments", kinds.VAR_POSITIONAL)] if study.arguments else []
+    takes_words = study.arguments or parts_of(study)
+    out = [kinds("arguments", kinds.VAR_POSITIONAL)] if takes_words else []
     for name, option in study.options.items():
         default = kinds.empty if option["is_required"] else False if option["is_flag"] else None
         out.append(kinds(name, kinds.KEYWORD_ONLY, default=default))

@@ -37,12 +37,13 @@ def type_of(option):
 
 
 def stub_of(study, name):
-    parts = ["*arguments: Text"] if study.arguments else []
+    takes_words = study.arguments or _studies.parts_of(study)
+    parts = ["*arguments: Text"] if takes_words else []
     options = [
         f"{name_}: {type_of(option)}" + ("" if option["is_required"] else " = ...")
         for name_, option in study.options.items()
     ]
-    if not study.arguments:
+    if not takes_words:
         parts.append("*")
     parts += options + ["on_note: Said = ...", "on_progress: Told = ..."]
     lines = "".join(f"    {part},\n" for part in parts)

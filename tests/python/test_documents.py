@@ -84,3 +84,10 @@ def test_documents_show_what_python_prints(path, monkeypatch):
 def test_a_stale_line_is_found():
     assert as_it_is("```python\n>>> 1 + 1\n3\n```\n") == "```python\n>>> 1 + 1\n2\n```\n"
     assert as_it_is("```python\n>>> {}['x']\n```\n").endswith("\nKeyError: 'x'\n```\n")
+
+
+def test_the_search_of_the_example_ends_as_the_document_says():
+    example = ROOT / "examples/compiler_cost.py"
+    ran = subprocess.run([sys.executable, example], text=True, capture_output=True, check=True)
+    first = ran.stdout.splitlines()[0]
+    assert f"```\n{first}\n" in (ROOT / "docs/python.md").read_text()

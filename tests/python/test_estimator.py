@@ -1,5 +1,6 @@
 """An estimate is a row of bench, to the picosecond, and soon there."""
 
+import pickle
 import random
 import threading
 import time
@@ -103,6 +104,27 @@ def test_what_cannot_be_estimated_is_an_error():
     ):
         with pytest.raises(fabricast.Error):
             estimator.estimate(*arguments)
+
+
+def test_numbers_that_no_machine_holds_are_refused_in_words():
+    estimator = fabricast.Estimator("dgx-h100", nodes=2)
+    with pytest.raises(fabricast.Error, match="a message of 4194304 TiB is too large"):
+        estimator.estimate("all_reduce", 1 << 62)
+    for sizes in (1 << 63, numpy.array([1, 1 << 63], dtype=numpy.uint64)):
+        with pytest.raises(fabricast.Error, match="9223372036854775808 B is too large"):
+            estimator.estimate("all_reduce", sizes)
+    with pytest.raises(fabricast.Error, match="0 ranks"):
+        estimator.estimate("all_reduce", MiB, ranks=0)
+    with pytest.raises(TypeError, match="float"):
+        estimator.estimate("all_reduce", MiB, ranks=2.0)
+    with pytest.raises(TypeError, match="named by a str"):
+        estimator.estimate(None, MiB)
+
+
+def test_an_estimator_travels():
+    estimator = fabricast.Estimator("dgx-h100", nodes=2, env={"NCCL_ALGO": "Ring"})
+    other = pickle.loads(pickle.dumps(estimator))
+    assert other.estimate("all_reduce", MiB) == estimator.estimate("all_reduce", MiB)
 
 
 def test_what_is_known_is_not_reckoned_again():

@@ -1,5 +1,7 @@
 """Reports as tables of pandas, pages, pictures."""
 
+import pickle
+
 import fabricast
 import pandas
 import pytest
@@ -42,6 +44,32 @@ def test_tables_by_name(report):
     with pytest.raises(fabricast.Error) as caught:
         report.csv("row")
     assert "rows" in caught.value.hint
+
+
+def test_a_table_is_asked_as_a_dict_of_columns(report):
+    table = report.table()
+    assert list(table) == [column.name for column in table.columns]
+    assert "time_us" in table and "time" not in table
+    assert pickle.loads(pickle.dumps(table)).rows == table.rows
+
+
+def test_a_report_travels(report):
+    other = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(report))))
+    assert (other.study, other.answer, other.notes, other.holds, other.text, other.json) == (
+        report.study,
+        report.answer,
+        report.notes,
+        report.holds,
+        report.text,
+        report.json,
+    )
+    assert other.table("runs").rows == report.table("runs").rows
+    assert other.csv("runs") == report.csv("runs") and other.csv() == report.csv()
+    assert other.answer in other.html()
+    with pytest.raises(fabricast.Error, match="no table"):
+        other.csv("row")
+    with pytest.raises(TypeError, match="named by a str"):
+        report.csv(3)
 
 
 def test_a_page_and_a_notebook(report, tmp_path):

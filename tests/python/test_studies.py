@@ -2,7 +2,10 @@
 
 import inspect
 import json
+import os
+import signal
 import threading
+import time
 
 import fabricast
 import pytest
@@ -113,6 +116,98 @@ def test_progress_is_told_and_what_it_raises_comes_out():
 
     with pytest.raises(Enough):
         fabricast.bench(topology="dgx-h100", nodes=2, sizes="1MiB,1GiB", on_progress=stop)
+
+
+@pytest.mark.parametrize(
+    "study, arguments, options",
+    [
+        ("cutover", [], {"topology": "dgx-h100", "nodes": 2, "sizes": "1MiB,16MiB"}),
+        ("gate", ["dgx-h100"], {"nodes": 2, "sizes": "1MiB"}),
+        ("advise", [], {"topology": "dgx-h100", "nodes": 2, "sizes": "1MiB"}),
+        ("decide", [], {"topology": "dgx-h100"}),
+    ],
+)
+def test_the_share_done_never_goes_back_and_ends_at_1(root, monkeypatch, study, arguments, options):
+    monkeypatch.chdir(root)
+    told = []
+    getattr(fabricast, study)(*arguments, **options, on_progress=told.append)
+    assert told == sorted(told) and told[-1] == 1
+
+
+def test_much_of_a_plan_is_done_before_its_end(root):
+    told = []
+    fabricast.plan(
+        root / "scenarios/steps/llama-3-70b-tp8.yaml", keep=2, on_progress=told.append
+    )
+    assert told == sorted(told) and told[-1] == 1
+    assert sum(0.3 < share < 1 for share in told) > 2
+
+
+def test_what_a_function_for_notes_raises_comes_out():
+    def refuse(line):
+        raise LookupError(line)
+
+    with pytest.raises(LookupError, match="NCCL_NO_SUCH"):
+        fabricast.bench(topology="dgx-h100", sizes="1MiB", env={"NCCL_NO_SUCH": 1}, on_note=refuse)
+
+
+@pytest.mark.parametrize("name", ["on_note", "on_progress"])
+def test_what_is_no_function_is_refused(name):
+    with pytest.raises(TypeError, match=f"{name} is a function, not 3"):
+        fabricast.bench(topology="dgx-h100", sizes="1MiB", **{name: 3})
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: fabricast.bench(topology="dgx-h100", nodes=256, collective="alltoall", exact=True),
+        lambda: fabricast.Estimator("dgx-h100", nodes=64, no_fold=True).estimate(
+            "all_reduce", 8 << 30
+        ),
+    ],
+    ids=["bench", "estimator"],
+)
+def test_ctrl_c_ends_what_takes_long(ask):
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(1, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        ask()
+    assert time.monotonic() - sent[0] < 5  # a second on a machine of one's own
+
+
+def test_sizes_are_whole_numbers():
+    with pytest.raises(TypeError):
+        fabricast.bench(topology="dgx-h100", sizes=1.5)
+    with pytest.raises(TypeError, match="sizes: a str, not bytes"):
+        fabricast.bench(topology="dgx-h100", sizes=b"1MiB")
+    with pytest.raises(TypeError, match="topology: a str, not bytes"):
+        fabricast.bench(topology=b"dgx-h100")
+    with pytest.raises(TypeError, match="a study is named by a str"):
+        fabricast.ask(None)
+
+
+def test_nothing_simulated_has_no_digest():
+    report = fabricast.bench(topology="dgx-h100", sizes=1)
+    assert report.json["digest"] is None and len(report.table()) == 0
+    assert report.answer.startswith("Nothing was simulated")
+
+
+def test_parts_of_a_command_are_first_arguments(root, tmp_path):
+    store = tmp_path / "results.sqlite"
+    fabricast.sweep(
+        sorted((root / "scenarios/sweeps").glob("*.yaml"))[0], store=store, share="1/64", jobs=1
+    )
+    status = fabricast.sweep("status", store)
+    assert status.study == "sweep" and len(status.table()) == 1
+    assert "The first argument is one of 'nccl-tests', " in fabricast.validate.__doc__
+    with pytest.raises(fabricast.Error, match="--html is required"):
+        fabricast.ask("report", "r.json")
 
 
 def test_threads_of_python_run_while_an_answer_is_made():

@@ -49,6 +49,11 @@ TEST_CASE("digits are never rounded on the way") {
         1'500);
 }
 
+TEST_CASE("sizes of which a thousandth overflows have a text") {
+  CHECK(to_text(Bytes{std::int64_t{1} << 62}) == "4194304 TiB");
+  CHECK(to_text(Bytes{(std::int64_t{1} << 62) + 1}) == "4611686018427387905 B");
+}
+
 TEST_CASE("what is wrong with a quantity, and what to write instead") {
   CHECK(error_text([] { parse_bandwidth("450 GBs"); }) ==
         "unknown unit \"GBs\"\nhint: did you mean \"GB/s\"?");
