@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "models/io/report/answer_words.hpp"
@@ -29,8 +30,7 @@ std::string judge(const Report& report) {
   if (last)
     out += fmt::format(" {} took {}, expected are {}.", size(rows, *last),
                        us(rows.number(*last, "time_us")), us(rows.number(*last, "expected_us")));
-  const bool healthy = tables.text(0, "verdict").find("expected") != std::string::npos;
-  if (causes.size() > 0 && !healthy)
+  if (causes.size() > 0 && !tables.flag(0, "passes"))
     out += fmt::format(" What explains it best: {}.", causes.text(0, "title"));
   return out;
 }
@@ -72,25 +72,65 @@ std::string judge_inspector(const Report& report) {
   return out;
 }
 
-std::string hang(const Report& report) {
-  const AnswerRows rows(report, "rows"), ended(report, "ended");
-  if (!report.facts.value("hangs", false))
-    return "Nobody waits for ever: each call meets its partners.";
+/// "rank 5", "ranks 0-4 6-15": of many ranges the first.
+std::string ranks(const std::string& listed) {
+  constexpr std::size_t kRangesMax = 8;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < kRangesMax && end != std::string::npos; ++i)
+    end = listed.find(' ', end + 1);
+  const bool is_one = listed.find_first_of(" -") == std::string::npos;
+  return fmt::format("rank{} {}{}", is_one ? "" : "s", listed.substr(0, end),
+                     end == std::string::npos ? "" : " and others");
+}
+
+std::string first_mismatch(const AnswerRows& rows) {
+  const std::string one = rows.text(0, "ranks");
+  return fmt::format("{} call{} {} on {}, {} {}: they meet and do not fit ({})", ranks(one),
+                     one.find_first_of(" -") == std::string::npos ? "s" : "", rows.text(0, "op"),
+                     rows.text(0, "group"), ranks(rows.text(0, "other_ranks")),
+                     rows.text(0, "other_op"), rows.text(0, "what"));
+}
+
+/// What each rank of a cycle waits in, and for whom.
+std::string cycle_words(const AnswerRows& rows, const std::vector<int>& cycle) {
+  constexpr std::size_t kRanksMax = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(cycle.size(), kRanksMax); ++i) {
+    std::size_t row = 0;
+    while (row + 1 < rows.size() && rows.number(row, "rank") != cycle[i]) ++row;
+    out +=
+        fmt::format("{}rank {} in {} on {} waits for rank {}", i == 0 ? "" : ", ", cycle[i],
+                    rows.text(row, "op"), rows.text(row, "group"), cycle[(i + 1) % cycle.size()]);
+  }
+  return out + (cycle.size() > kRanksMax ? " and so on" : "");
+}
+
+std::string why_it_hangs(const Report& report) {
+  const AnswerRows rows(report, "rows"), ended(report, "ended"), mismatches(report, "mismatches"),
+      unfinished(report, "unfinished");
+  if (mismatches.size() > 0) return ": " + first_mismatch(mismatches);
   if (ended.size() > 0) {
     const std::string why = ended.text(0, "why");
-    return fmt::format("The job hangs: rank {} is not there any more ({}), and others wait for it.",
-                       whole(ended, 0, "rank"), why.empty() ? "it makes no further call" : why);
+    return fmt::format(": rank {} is not there any more ({}), {}and others wait for it",
+                       whole(ended, 0, "rank"), why.empty() ? "it makes no further call" : why,
+                       ended.size() > 1 ? "nor are some others, " : "");
   }
-  const AnswerRows unfinished(report, "unfinished");
   if (unfinished.size() > 0)
-    return fmt::format(
-        "The job hangs in {} on {}: all that are needed are there, and it does not "
-        "end.",
-        unfinished.text(0, "op"), unfinished.text(0, "group"));
-  return rows.size() == 0
-             ? "The job hangs."
-             : fmt::format("The job hangs: rank {} waits in {} for ranks {}.",
-                           whole(rows, 0, "rank"), rows.text(0, "op"), rows.text(0, "waits_for"));
+    return fmt::format(" in {} on {}: all that are needed are there, and it does not end",
+                       unfinished.text(0, "op"), unfinished.text(0, "group"));
+  const auto cycle = report.facts.value("cycle", std::vector<int>());
+  if (!cycle.empty()) return " in a cycle: " + cycle_words(rows, cycle);
+  if (rows.size() == 0) return {};
+  return fmt::format(": rank {} waits in {} for {}", whole(rows, 0, "rank"), rows.text(0, "op"),
+                     ranks(rows.text(0, "waits_for")));
+}
+
+std::string hang(const Report& report) {
+  if (report.facts.value("hangs", false)) return "The job hangs" + why_it_hangs(report) + ".";
+  const AnswerRows mismatches(report, "mismatches");
+  if (mismatches.size() > 0)
+    return "Nobody waits for ever, but " + first_mismatch(mismatches) + ".";
+  return "Nobody waits for ever: each call meets its partners.";
 }
 
 std::string calls_of_ranks(const Report& report) {

@@ -67,9 +67,28 @@ std::string plan(const Report& report) {
          (equal > 1 ? " Others in the table may be as fast: their bands overlap with it." : "");
 }
 
+/// Of what a queue makes of many requests; "" = there is none.
+std::string queue_words(const Report& report, const std::string& model) {
+  const AnswerRows queue(report, "queue"), latency(report, "latency");
+  if (queue.size() == 0 || latency.size() < 2) return {};
+  const std::string load =
+      queue.has(0, "asked_requests_per_s")
+          ? fmt::format("{:.4g} requests/s", queue.number(0, "asked_requests_per_s"))
+          : fmt::format("{} at a time", counted(queue.number(0, "concurrency"), "request"));
+  return fmt::format(
+      "{} on {} at {}: nine in ten requests have their first token within {}, and then a token "
+      "each "
+      "{} or less; {:.4g} output tokens/s.",
+      model, counted(queue.number(0, "gpus"), "GPU"), load, seconds(latency.number(0, "p90_s")),
+      seconds(latency.number(1, "p90_s")), queue.number(0, "output_tokens_per_s"));
+}
+
 std::string serve(const Report& report) {
   const AnswerRows rows(report, "rows");
   if (rows.size() < 2) return {};
+  if (const std::string loaded = queue_words(report, rows.text(0, "model")); !loaded.empty())
+    return fmt::format("{} One request alone: {} to the first token, then {} a token.", loaded,
+                       seconds(rows.number(0, "time_s")), seconds(rows.number(1, "time_s")));
   return fmt::format("{}: {} to the first token, then {} a token: {:.4g} tokens/s.",
                      rows.text(0, "model"), seconds(rows.number(0, "time_s")),
                      seconds(rows.number(1, "time_s")), rows.number(1, "tokens_per_s"));

@@ -28,13 +28,14 @@ Report hang_report(const HangResult& result, double timeout_s) {
     ended.add(
         {one.rank, one.calls, one.why, last.op, last.group, or_null(last.sequence), last.where});
   }
-  ReportTable mismatches("mismatches", {whole("line"), whole("rank"), whole("other_line"),
-                                        whole("other_rank"), text("what"), text("group"),
-                                        whole("sequence"), text("ranks"), text("other_ranks")});
+  ReportTable mismatches("mismatches",
+                         {whole("line"), whole("rank"), whole("other_line"), whole("other_rank"),
+                          text("what"), text("group"), whole("sequence"), text("ranks"),
+                          text("other_ranks"), text("op"), text("other_op")});
   for (const Mismatch& one : result.mismatches)
     mismatches.add({one.one.line, one.one.rank, one.other.line, one.other.rank, one.what,
                     one.one.group, or_null(one.one.sequence), ranks_text(one.ranks),
-                    ranks_text(one.other_ranks)});
+                    ranks_text(one.other_ranks), one.one.op, one.other.op});
   ReportTable unfinished("unfinished", {text("op"), text("group"), whole("sequence"), text("state"),
                                         text("there"), text("past")});
   std::set<std::size_t> told;

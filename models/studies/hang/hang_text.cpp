@@ -33,7 +33,7 @@ std::string call_text(const RankCall& call) {
       call.peer >= 0
           ? fmt::format("{} {} rank {}", call.op, call.op == "recv" ? "from" : "to", call.peer)
           : fmt::format("{} on {}", call.op, call.group);
-  std::string size = call.elements ? fmt::format("{} elements", *call.elements) : "";
+  std::string size = call.elements ? counted(*call.elements, "element") : "";
   if (!call.dtype.empty()) size += (size.empty() ? "" : " of ") + call.dtype;
   if (call.sequence) size += fmt::format("{}sequence {}", size.empty() ? "" : ", ", *call.sequence);
   return size.empty() ? what : fmt::format("{} ({})", what, size);

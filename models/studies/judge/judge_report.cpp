@@ -9,16 +9,16 @@ namespace {
 /// A line for each table of a log.
 ReportTable logs_table(const std::vector<JudgedTable>& tables) {
   using namespace column;
-  ReportTable out("tables",
-                  {text("source"), kCollective, kTopology, kNodes, kRanks, kNccl, text("verdict"),
-                   text("verdict_of_times"), whole("rows_with_wrong_values"), text("basis")});
+  ReportTable out("tables", {text("source"), kCollective, kTopology, kNodes, kRanks, kNccl,
+                             text("verdict"), text("verdict_of_times"), flag("passes"),
+                             whole("rows_with_wrong_values"), text("basis")});
   for (const JudgedTable& table : tables) {
     const JudgeResult& result = table.result;
     std::string basis;
     for (const std::string& one : result.config.basis) basis += (basis.empty() ? "" : "; ") + one;
     out.add({table.source, to_text(result.config.collective), result.config.topology, result.nodes,
              result.ranks, to_text(result.config.version), to_text(result.verdict),
-             to_text(result.of_times), result.config.wrong_rows, basis});
+             to_text(result.of_times), passes(result.verdict), result.config.wrong_rows, basis});
   }
   return out;
 }

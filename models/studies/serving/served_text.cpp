@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "models/studies/serving/served.hpp"
+#include "text/counted.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -12,7 +13,7 @@ std::string load_line(const ServeConfig& c) {
   const OfferedLoad& load = *c.load;
   std::string out = load.rate > 0
                         ? fmt::format("{:g} requests/s at random (seed {})", load.rate, load.seed)
-                        : fmt::format("{} requests at a time", load.concurrency);
+                        : counted(load.concurrency, "request") + " at a time";
   out += fmt::format(", {} in all, of {} + {} tokens", requests_of(load), load.prompt, load.output);
   if (load.spread > 0)
     out += fmt::format(", drawn from {:.0f} % of that up", 100 - 100 * load.spread);
@@ -30,7 +31,7 @@ std::string pools_line(const ServeConfig& c, const ServedLoad& load) {
   std::string out = several(c.workers, c);
   if (c.prefill)
     out = fmt::format("prefill {}, decode {}", several(c.prefill->workers, c.prefill->layout), out);
-  return fmt::format("{} of {}: {} GPUs", out, to_text(*c.engine), load.gpus);
+  return fmt::format("{} of {}: {}", out, to_text(*c.engine), counted(load.gpus, "GPU"));
 }
 
 std::string latency_table(const ServeFigures& f) {

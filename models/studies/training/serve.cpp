@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/io/topologies/load.hpp"
+#include "text/counted.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -150,10 +151,10 @@ std::string serve_text(const ServeResult& result) {
   std::string out;
   if (!c.site.title.empty()) out += c.site.title + "\n";
   out += fmt::format("{} on {} of {} x {} ({}), {}\n", m.title.empty() ? m.name : m.title,
-                     result.gpus(), c.site.nodes, c.site.topology, result.gpu.name,
+                     counted(result.gpus(), "GPU"), c.site.nodes, c.site.topology, result.gpu.name,
                      to_text(c.site.layout.precision));
-  out +=
-      fmt::format("{}; {} requests of {} + {} tokens\n\n", to_text(c), c.batch, c.prompt, c.output);
+  out += fmt::format("{}; {} of {} + {} tokens\n\n", to_text(c), counted(c.batch, "request"),
+                     c.prompt, c.output);
   TextTable table;
   const bool has_host = result.prefill.host > 0;
   const auto add = [&](std::vector<std::string> cells) {
@@ -172,9 +173,8 @@ std::string serve_text(const ServeResult& result) {
                      result.memory.weights * 1e-9, result.memory.cache * 1e-9,
                      static_cast<double>(result.gpu.memory.count) * 1e-9,
                      result.fits ? ""
-                                 : fmt::format(": does not fit; tokens are those of {} requests at "
-                                               "a time",
-                                               result.at_once));
+                                 : fmt::format(": does not fit; tokens are those of {} at a time",
+                                               counted(result.at_once, "request")));
   if (!result.loads.empty()) out += "\n" + loads_text(result);
   return out;
 }

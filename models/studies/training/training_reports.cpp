@@ -121,7 +121,7 @@ struct Details {
        column::number("recompute_full_share"), column::text("ranks"),
        column::number("tokens_per_s_per_gpu"), column::number("model_flops"),
        column::whole("slowest_stage"), column::whole("tasks"), column::whole("collectives_asked"),
-       column::whole("collectives_simulated")}};
+       column::whole("collectives_simulated"), column::text("layout")}};
   ReportTable hidden{"hidden",
                      {column::text("variation"), column::s("tp_hidden_s"), column::s("cp_hidden_s"),
                       column::s("ep_hidden_s"), column::s("dp_hidden_s")}};
@@ -145,7 +145,8 @@ struct Details {
     layouts.add({variation, config.title, config.fabric, to_text(l.schedule), l.sequence_parallel,
                  l.micro_batches(), l.bucket, l.shard_group, l.full_share, ranks,
                  result.tokens_per_s / l.gpus, result.model_flops, result.step.breakdown.stage,
-                 result.step.tasks, result.collectives.asked, result.collectives.simulated});
+                 result.step.tasks, result.collectives.asked, result.collectives.simulated,
+                 short_layout(l)});
     const PassTime& busy = result.step.breakdown.busy;
     hidden.add({variation, busy.tensor_hidden, busy.context_hidden, busy.expert_hidden,
                 seconds(result.step.breakdown.data_hidden)});

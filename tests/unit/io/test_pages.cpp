@@ -15,8 +15,9 @@ using namespace fabricast;
 
 namespace {
 
+using namespace column;
+
 Report bench_of(const std::string& link) {
-  using namespace column;
   Report out;
   out.study = "bench";
   out.job = {{"site", {{"topology", "dgx-h100"}, {"fabric", ""}, {"nodes", {1, 2}}}},
@@ -55,8 +56,48 @@ TEST_CASE("the answer is made of the tables") {
   Report empty;
   empty.study = "bench";
   CHECK(answer_of(empty).empty());
+  empty.tables = {ReportTable("rows", {kTime})};
+  CHECK(answer_of(empty) == "Nothing was simulated: each size rounds down to no element.");
+  empty.tables.clear();
   empty.study = "no such study";
   CHECK(answer_of(empty).empty());
+}
+
+TEST_CASE("what explains a log is told where it does not pass, whatever its verdict is called") {
+  for (const bool passes : {false, true}) {
+    Report report;
+    report.study = "judge";
+    ReportTable tables("tables", {text("collective"), kNodes, text("verdict"), flag("passes")});
+    tables.add({"all_reduce", 2, "not what is expected", passes});
+    ReportTable causes("causes", {text("title")});
+    causes.add({"a cable"});
+    report.tables = {std::move(tables), std::move(causes)};
+    CHECK((answer_of(report).find("a cable") == std::string::npos) == passes);
+  }
+}
+
+TEST_CASE("a hang's answer names what causes it, not who waits first") {
+  Report report;
+  report.study = "hang";
+  report.facts = {{"hangs", true}, {"cycle", {1, 5}}};
+  ReportTable rows("rows", {whole("rank"), text("op"), text("group"), text("waits_for")});
+  rows.add({0, "all_reduce", "world", "1 3"});
+  rows.add({1, "all_reduce", "dp", "5"});
+  rows.add({5, "all_gather", "world", "1"});
+  report.tables = {rows};
+  CHECK(answer_of(report) ==
+        "The job hangs in a cycle: rank 1 in all_reduce on dp waits for rank 5, rank 5 in "
+        "all_gather on world waits for rank 1.");
+  ReportTable mismatches("mismatches", {text("what"), text("group"), text("ranks"),
+                                        text("other_ranks"), text("op"), text("other_op")});
+  mismatches.add({"operation", "fsdp", "0-4 6", "5", "all_gather", "reduce_scatter"});
+  report.tables.push_back(mismatches);
+  CHECK(answer_of(report) ==
+        "The job hangs: ranks 0-4 6 call all_gather on fsdp, rank 5 reduce_scatter: they meet and "
+        "do not fit (operation).");
+  report.tables.pop_back();
+  report.facts["cycle"] = Json::array();
+  CHECK(answer_of(report) == "The job hangs: rank 0 waits in all_reduce for ranks 1 3.");
 }
 
 TEST_CASE("each study's answer takes tables that are not there") {
@@ -68,9 +109,9 @@ TEST_CASE("each study's answer takes tables that are not there") {
     report.study = study;
     CHECK_NOTHROW(answer_of(report));
     // And tables of the right names without their columns.
-    using column::text;
-    for (const char* table : {"rows", "choices", "segments", "targets", "setups", "rules",
-                              "findings", "ranges", "counts", "tables", "ended", "causes"}) {
+    for (const char* table :
+         {"rows", "choices", "segments", "targets", "setups", "rules", "findings", "ranges",
+          "counts", "tables", "ended", "causes", "mismatches", "unfinished", "queue", "latency"}) {
       ReportTable one(table, {text("stray")});
       one.add({"x"});
       report.tables.push_back(std::move(one));
