@@ -100,6 +100,8 @@ class Pages:
         shown = self.browser.execute_script("return document.body.textContent")
         if report["answer"] not in shown:
             self.say(name, "the answer is not on the page")
+        if "Answer of fabricast" in shown:
+            self.say(name, "its heading is no question")
         table = report["tables"][0]
         texts = {cell for row in table["rows"][:20] for cell in row if isinstance(cell, str)} - {""}
         for text in sorted(texts):

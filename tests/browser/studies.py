@@ -15,12 +15,18 @@ STUDIES = {
     "step-vary": "step scenarios/steps/llama-3-70b.yaml --vary nodes=8,16",
     "plan": "plan scenarios/steps/llama-3-70b-tp8.yaml --keep 8",
     "serve": "serve scenarios/serve/llama-2-70b-a100.yaml",
+    "serve-load": "serve scenarios/serve-llama-3-70b.yaml",
     "run": "run scenarios/h100-2node.yaml",
     "check": "check scenarios/rules-releases.yaml --topology dgx-h100 "
     "--only ring-border,all-gather",
     "judge": "judge tests/data/logs/coreweave-h100-64.txt --topology dgx-h100",
     "lint": "lint --topology dgx-h100 --env NCCL_ALGO=Rong",
+    "gate": "gate dgx-h100 --nodes 2 --sizes 1KiB,1GiB",
+    "gate-check": "gate dgx-h100 --check tests/data/logs/coreweave-h100-64.txt",
+    "memory": "memory --topology dgx-h100 --nodes 2",
     "hang": "hang scenarios/hang/oom-rank.yaml",
+    "hang-misfit": "hang scenarios/hang/fsdp-units.yaml",
+    "hang-cycle": "hang scenarios/hang/communicator-order.yaml",
     "topo": "topo dgx-h100 --nodes 2",
     "experts": "experts --topology dgx-h100 --nodes 1,2 --tokens 1,128,4096",
     "validate": "validate nccl-tests --runs tests/cli/files/measured-runs.csv "

@@ -128,6 +128,14 @@ globalThis.fabricast ??= {};
     const width = labels.reduce((w, l) => Math.max(w, text_width(String(l))), 40);
     return Math.ceil(Math.min(most, 0.4 * (fabricast.stage_width || 1000), width + 4));
   };
+  // In two lines where one is too short; what is longer yet is cut by the axis.
+  function in_two_lines(text, width) {
+    if (text.includes("\n") || text_width(text) <= width) return text;
+    const words = text.split(/(?<=[ _=])/);
+    let first = words.shift();
+    while (words.length > 0 && text_width(first + words[0]) <= width) first += words.shift();
+    return words.length > 0 ? `${first.trimEnd()}\n${words.join("")}` : first;
+  }
   function category_y(labels, more) {
     const width = label_width(labels);
     return {
@@ -136,7 +144,13 @@ globalThis.fabricast ??= {};
         data: labels,
         inverse: true,
         axisTick: { show: false },
-        axisLabel: { width, overflow: "truncate", interval: 0, lineHeight: 15 },
+        axisLabel: {
+          width,
+          overflow: "truncate",
+          interval: 0,
+          lineHeight: 15,
+          formatter: (label) => in_two_lines(String(label), width),
+        },
         ...more,
       },
       left: width + 20,
@@ -391,6 +405,7 @@ globalThis.fabricast ??= {};
 
   fabricast.charts = {
     cell_rect,
+    text_width,
     mark,
     LEFT,
     log_axis,

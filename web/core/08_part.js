@@ -68,6 +68,11 @@ fabricast.figures ??= {};
       r.job?.ask?.logs
         ? "Does what was measured pass?"
         : "What does a healthy cluster reach, and which faults show below it?",
+    memory: (r) => `What do NCCL's communicators take of memory on ${place(r.job)}?`,
+    experts: (r) => `How long do dispatch and combine of experts take on ${place(r.job)}?`,
+    calibrate: () => "Which parameters do measured runs tell, and how well?",
+    judge_inspector: () => "Is what NCCL Inspector recorded what it should be?",
+    concurrent: (r) => `What do jobs that run at the same time cost each other on ${place(r.job)}?`,
     placement: (r) => `What do the hosts of the job cost on ${place(r.job)}?`,
     calls_of_ranks: () => "Who waits for whom, and what of it is transfer?",
     hang: (r) =>
@@ -89,8 +94,10 @@ fabricast.figures ??= {};
   };
 
   fabricast.question = (report) => {
-    if (report?.job?.ask?.question) return String(report.job.ask.question);
-    const known = questions[kind_of(report)];
+    const kind = kind_of(report);
+    // solve has the name of its file there.
+    if (report?.job?.ask?.question && kind !== "solve") return String(report.job.ask.question);
+    const known = questions[kind];
     return known ? known(report).trim() : `Answer of fabricast ${report.study}`;
   };
 

@@ -61,14 +61,29 @@ globalThis.fabricast ??= {};
     };
   }
 
+  // Words to the right of what ends at x in row y: [x, y, words].
+  const beside = (points, theme) => ({
+    type: "scatter",
+    symbolSize: 1,
+    silent: true,
+    itemStyle: { color: "transparent" },
+    data: points.map(([x, y]) => [x, y]),
+    label: {
+      show: true,
+      position: "right",
+      color: theme.text,
+      formatter: (p) => points[p.dataIndex][2],
+    },
+  });
+
   // Bars where nothing varies over x.
   function bars({ rows, labels, value, lower, upper, text, name, theme, tip, whisker = "80 %" }) {
     const { axis, left } = charts.category_y(labels);
-    const most = Math.max(
-      ...rows.map((r) => Math.max(value(r), data.finite(upper(r)) ? upper(r) : 0)),
-    );
+    const banded = (r) => data.finite(lower(r)) && data.finite(upper(r));
+    const end = (r) => Math.max(value(r), banded(r) ? upper(r) : 0);
+    const most = Math.max(...rows.map(end));
     return {
-      grid: charts.grid({ left, top: 12, right: 52 }),
+      grid: charts.grid({ left, top: 12, right: rows.some(banded) ? 76 : 52 }),
       tooltip: {
         trigger: "axis",
         axisPointer: { type: "shadow" },
@@ -91,8 +106,9 @@ globalThis.fabricast ??= {};
           data: rows.map((r) => ({
             value: value(r),
             // Beside a bar that is too short for it.
-            label:
-              value(r) < 0.12 * most
+            label: banded(r)
+              ? { show: false }
+              : value(r) < 0.12 * most
                 ? { position: "right", color: theme.text, backgroundColor: theme.background }
                 : { position: "insideLeft", color: fabricast.ink_on(theme.palette[0]) },
           })),
@@ -106,6 +122,7 @@ globalThis.fabricast ??= {};
           theme.text,
           { z: 3 },
         ),
+        beside(rows.map((r, i) => banded(r) && [end(r), i, text(value(r))]).filter(Boolean), theme),
       ],
     };
   }
@@ -167,22 +184,16 @@ globalThis.fabricast ??= {};
               ),
             ]
           : []),
-        // Behind the whisker.
         ...(doubts.length > 0
           ? [
-              {
-                type: "scatter",
-                symbolSize: 1,
-                silent: true,
-                itemStyle: { color: "transparent" },
-                data: values.map((v, i) => [Math.max(v, doubts[i]?.[1] ?? v, 0), i]),
-                label: {
-                  show: true,
-                  position: "right",
-                  color: theme.text,
-                  formatter: (p) => format.percent(values[p.dataIndex], true),
-                },
-              },
+              beside(
+                values.map((v, i) => [
+                  Math.max(v, doubts[i]?.[1] ?? v, 0),
+                  i,
+                  format.percent(v, true),
+                ]),
+                theme,
+              ),
             ]
           : []),
       ],

@@ -34,6 +34,7 @@ fabricast.figures ??= {};
     const report = part?.report;
     const rows = data.records(report, "rows", ["rank", "waits_for"]);
     if (rows.length === 0) return [];
+    const misfits = data.records(report, "mismatches", ["ranks", "other_ranks"]);
     const ended = new Map(data.records(report, "ended", ["rank"]).map((r) => [r.rank, r]));
     const boxes = [];
     const box_of = new Map();
@@ -50,7 +51,9 @@ fabricast.figures ??= {};
         lines: [
           `${r.op}, group ${r.group}, sequence ${r.sequence}`,
           `call ${r.call}, line ${r.line}${all.length > 1 ? " …" : ""}`,
-          `waits for ${runs(numbers(r.waits_for))}`,
+          r.waits_for
+            ? `waits for ${runs(numbers(r.waits_for))}`
+            : "waits for nobody: all are there",
           data.finite(r.fires_at_s)
             ? `the watchdog fires at ${format.number(r.fires_at_s, "s")}`
             : null,
@@ -87,6 +90,15 @@ fabricast.figures ??= {};
         links.push({ source: box, target: other });
       }
     }
+    // Both sides of calls that meet and do not fit.
+    for (const misfit of misfits) {
+      const [one, other] = [misfit.ranks, misfit.other_ranks].map((t) => box_of.get(numbers(t)[0]));
+      if (!one || !other || one === other) continue;
+      links.push({ source: one, target: other, misfit: true });
+      const words = (side) => `does not fit what ${runs(side.ranks)} call: ${misfit.what}`;
+      one.lines.push(words(other));
+      other.lines.push(words(one));
+    }
     // Those who wait stand left, those who are waited for right; a cycle is a circle.
     const roots = boxes.filter((b) => !b.stuck);
     const waiters = boxes.filter((b) => b.stuck);
@@ -100,9 +112,15 @@ fabricast.figures ??= {};
         box.at = [box.stuck ? 20 : 80, (100 * (column.indexOf(box) + 0.5)) / column.length];
       }
     });
-    const cause = roots.length
-      ? format.list(roots.slice(0, 6).map((b) => `rank ${runs(b.ranks)}`))
-      : "each other, in a cycle";
+    const ring = report?.facts?.cycle ?? [];
+    const first = misfits[0];
+    const cause = first
+      ? `Ranks ${runs(numbers(first.ranks))} and ${runs(numbers(first.other_ranks))} meet in calls that do not fit (${first.what}).`
+      : roots.length
+        ? `They wait for ${format.list(roots.slice(0, 6).map((b) => `rank ${runs(b.ranks)}`))}.`
+        : ring.length
+          ? `They wait for each other in a cycle of ${format.list(ring.slice(0, 6).map((r) => `rank ${r}`))}.`
+          : "";
     const wide = 200;
     const tall = Math.max(14, Math.min(62, 860 / Math.max(1, tallest)));
 
@@ -145,6 +163,7 @@ fabricast.figures ??= {};
             const to = api.coord([api.value(2), api.value(3)]);
             const a = edge_point(from, to);
             const b = edge_point(to, from);
+            const { misfit } = links[params.dataIndex];
             const angle = Math.atan2(b[1] - a[1], b[0] - a[0]);
             const wing = (turn) => [
               b[0] - 12 * Math.cos(angle + turn),
@@ -156,13 +175,28 @@ fabricast.figures ??= {};
                 {
                   type: "line",
                   shape: { x1: a[0], y1: a[1], x2: b[0], y2: b[1] },
-                  style: { stroke: theme.muted, lineWidth: links.length > 200 ? 0.6 : 1.8 },
+                  style: misfit
+                    ? { stroke: theme.bad, lineWidth: 2.4, lineDash: [6, 4] }
+                    : { stroke: theme.muted, lineWidth: links.length > 200 ? 0.6 : 1.8 },
                 },
-                {
-                  type: "polygon",
-                  shape: { points: [b, wing(0.4), wing(-0.4)] },
-                  style: { fill: theme.muted },
-                },
+                misfit
+                  ? {
+                      type: "text",
+                      style: {
+                        text: "does not fit",
+                        x: (a[0] + b[0]) / 2 + 10,
+                        y: (a[1] + b[1]) / 2,
+                        verticalAlign: "middle",
+                        fill: theme.bad,
+                        fontSize: 12,
+                        fontFamily: fabricast.font,
+                      },
+                    }
+                  : {
+                      type: "polygon",
+                      shape: { points: [b, wing(0.4), wing(-0.4)] },
+                      style: { fill: theme.muted },
+                    },
               ],
             };
           },
@@ -226,8 +260,8 @@ fabricast.figures ??= {};
       {
         id: "waits",
         title: "Who waits for whom",
-        hint: "An arrow points to the rank that is waited for. Ranks that are stuck in the same call are one box.",
-        alt: `Graph of ${rows.length} stuck ranks in ${format.count(waiters.length, "box", "boxes")}. They wait for ${cause}.`,
+        hint: `An arrow points to the rank that is waited for. Ranks that are stuck in the same call are one box.${misfits.length ? " A dashed line joins calls that meet and do not fit." : ""}`,
+        alt: `Graph of ${rows.length} stuck ranks in ${format.count(waiters.length, "box", "boxes")}. ${cause}`.trim(),
         height: roots.length ? Math.min(960, Math.max(150, (tall + 14) * tallest + 50)) : 520,
         table: data.cut(report, "rows"),
         option: draw,

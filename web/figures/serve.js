@@ -12,7 +12,79 @@ fabricast.figures ??= {};
     ["tp_s", "TP"],
     ["ep_s", "EP"],
     ["pp_s", "PP"],
+    ["host_s", "host"],
   ];
+  const latency_words = {
+    ttft: "time to first token",
+    tpot: "time per output token",
+    itl: "between tokens",
+    request: "whole request",
+  };
+
+  // Of many requests in a queue: what half, nine in ten and all but one in a hundred take at most.
+  function latencies(report) {
+    const rows = data.records(report, "latency", ["p50_s", "p90_s", "p99_s"]);
+    const words = (r) => latency_words[r.what] ?? r.what;
+    const shares = [
+      ["p50_s", "half of them, at most"],
+      ["p90_s", "nine in ten"],
+      ["p99_s", "99 in 100"],
+    ];
+    const said = (r) => shares.map(([c, label]) => `${label} ${format.time_s(r[c])}`).join(", ");
+    return rows.length === 0
+      ? []
+      : [
+          {
+            id: "latencies",
+            title: "How long requests in the queue take",
+            hint: "Half of the requests take at most as long as the first mark says, nine in ten as the second, 99 in 100 as the third.",
+            alt: `Marks of how long requests take. ${rows.map((r) => `${words(r)}: ${said(r)}`).join(". ")}.`,
+            height: charts.bar_height(rows.length, 44),
+            table: data.cut(report, "latency"),
+            option: (theme) => {
+              const { axis, left } = charts.category_y(rows.map(words));
+              const point = (column, symbol, size, color) => ({
+                type: "scatter",
+                name: shares.find(([c]) => c === column)[1],
+                symbol,
+                symbolSize: size,
+                itemStyle: { color },
+                z: 5,
+                data: rows.map((r, i) => [r[column], i]),
+              });
+              return {
+                legend: charts.legend(shares.map(([, label]) => label)),
+                grid: charts.grid({ left }),
+                tooltip: {
+                  trigger: "item",
+                  formatter: (p) => {
+                    const r = rows[p.value[1]];
+                    return fabricast.tip(
+                      words(r),
+                      shares.map(([c, label]) => `${label}: ${format.time_s(r[c])}`),
+                    );
+                  },
+                },
+                xAxis: charts.time_axis(
+                  rows.flatMap((r) => shares.map(([c]) => r[c])),
+                  { nameGap: 30, formatter: format.time_s },
+                ),
+                yAxis: axis,
+                series: [
+                  charts.whiskers(
+                    "from half to 99 in 100",
+                    rows.map((r, i) => [r.p50_s, r.p99_s, i]),
+                    theme.muted,
+                  ),
+                  point("p50_s", "diamond", 13, theme.palette[0]),
+                  point("p90_s", "rect", 11, theme.palette[1]),
+                  point("p99_s", "triangle", 12, theme.palette[2]),
+                ],
+              };
+            },
+          },
+        ];
+  }
   const what_words = { first_token: "first token", token: "each token" };
 
   // Latency over load: more requests at once give more tokens per second, and each waits longer.
@@ -87,7 +159,7 @@ fabricast.figures ??= {};
       .records(report, "rows", ["what", "time_s"])
       .filter((r) => data.finite(r.time_s));
     if (rows.length === 0) return [];
-    const specs = [];
+    const specs = latencies(report);
     const varying = ["variation", "tp", "pp", "ep", "batch", "prompt", "output"].filter(
       (k) => data.unique(rows.map((r) => r[k])).length > 1,
     );

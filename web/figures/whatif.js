@@ -60,6 +60,9 @@ fabricast.figures ??= {};
           : s.saves === 0
             ? "no change"
             : `${s.saves > 0 ? "−" : "+"}${format.time_us(Math.abs(s.saves))} (${format.percent(-s.saves / before, true)})`;
+      // Where there is no room for both, the time.
+      const short_text = (s) =>
+        fabricast.stage_width < 500 ? text(s).replace(/ \(.*/, "") : text(s);
       variants.push({
         changes: Math.abs(after / before - 1),
         name: call,
@@ -84,8 +87,9 @@ fabricast.figures ??= {};
           const { axis, left } = charts.category_y(steps.map((s) => format.short(s.label, 46)));
           const color = (s) => (s.whole ? theme.palette[9] : s.saves >= 0 ? theme.good : theme.bad);
           const most = Math.max(...steps.map((s) => Math.max(s.from, s.to, ...(s.doubt ?? []))));
+          const room = Math.max(...steps.map((s) => charts.text_width(short_text(s))));
           return {
-            grid: charts.grid({ left, top: 10 }),
+            grid: charts.grid({ left, top: 10, right: room + 12 }),
             tooltip: {
               trigger: "item",
               formatter: (p) => {
@@ -100,11 +104,7 @@ fabricast.figures ??= {};
                 ]);
               },
             },
-            xAxis: charts.roomy(
-              charts.value_axis("time of the call", format.time_us),
-              0,
-              most * 1.22,
-            ),
+            xAxis: charts.roomy(charts.value_axis("time of the call", format.time_us), 0, most),
             yAxis: axis,
             series: [
               {
@@ -146,7 +146,7 @@ fabricast.figures ??= {};
                       {
                         type: "text",
                         style: {
-                          text: text(s),
+                          text: short_text(s),
                           x: Math.max(b[0], s.doubt ? api.coord([s.doubt[1], 0])[0] : 0) + 8,
                           y: b[1],
                           verticalAlign: "middle",
