@@ -335,6 +335,9 @@ def look_at_a_point(p):
     Select(p.one("#explore-at")).select_by_visible_text("1 GiB")
     p.wait(lambda: "critical path" in p.one("#view-explore .point").text, "where the time goes")
     assert "Busiest links" in p.one("#view-explore .point").text
+    shares = p.one("#view-explore .point dl.shares").text
+    assert "launch" in shares, shares
+    assert abs(sum(map(float, re.findall(r"([\d.]+) %", shares))) - 100) < 0.5, shares
     assert p.question()["at"] == 1 << 30
     # The same by a click in the chart.
     p.js(
@@ -464,6 +467,9 @@ def plan_a_layout(p):
     p.type("fix", "pp=1 tp=4")
     p.one("#view-plan .primary").click()
     p.wait(lambda: p.all(".plan-rows tbody tr"), "layouts", 90)
+    names = [cell.text for cell in p.all(".plan-rows tbody td:nth-child(2)")]
+    assert len(set(names)) == len(names), names
+    assert all(name.startswith("TP 4 PP 1") for name in names), names
     p.all(".plan-rows tbody tr button")[1].click()
     p.wait(lambda: p.all("#view-plan .point h2"), "one layout", 60)
     text = p.one("#view-plan .point").text

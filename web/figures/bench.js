@@ -91,6 +91,8 @@ fabricast.figures ??= {};
     if (nvlink > 0) found.push([`NVLinks of a GPU, ${format.number(nvlink)} GB/s`, nvlink]);
     if (nics > 0 && machine.nodes > 1)
       found.push([`NICs of a node, ${format.number(nics)} GB/s`, nics]);
+    // Lines may lie close together: the name of the upper one stands above it, the other below.
+    found.sort(([, one], [, other]) => other - one);
     return found.map(([name, value], i) => ({
       type: "line",
       name,
@@ -310,16 +312,20 @@ fabricast.figures ??= {};
     ["slots_us", "waiting for slots"],
   ];
 
-  function where_time_went(report) {
-    const path = data.records(report, "critical_path", ["size_bytes", "latency_us"]);
-    if (path.length === 0) return [];
+  // Records of critical paths with launch, which is of the runs, and the time that all parts make.
+  function whole_paths(report) {
     const key = (r) => JSON.stringify([r.collective, r.size_bytes, r.nodes]);
-    const launch = new Map(data.records(report, "runs", ["launch_us"]).map((r) => [key(r), r]));
-    const rows = with_setups(path).map((r) => {
-      const all = { ...r, launch_us: launch.get(key(r))?.launch_us ?? 0 };
+    const runs = new Map(data.records(report, "runs", ["launch_us"]).map((r) => [key(r), r]));
+    return data.records(report, "critical_path", ["size_bytes", "latency_us"]).map((r) => {
+      const all = { ...r, launch_us: runs.get(key(r))?.launch_us ?? 0 };
       all.total = path_parts.reduce((sum, [c]) => sum + (all[c] ?? 0), 0);
       return all;
     });
+  }
+
+  function where_time_went(report) {
+    const rows = with_setups(whole_paths(report));
+    if (rows.length === 0) return [];
     const setups = thinned(data.group(rows, (r) => r.setup));
     const shown = path_parts.filter(([c]) => rows.some((r) => (r[c] ?? 0) > 0));
     const variants = [];
@@ -573,7 +579,14 @@ fabricast.figures ??= {};
     ];
   }
 
-  fabricast.bench_parts = { with_setups, choice_of, time_and_bandwidth, choices };
+  fabricast.bench_parts = {
+    with_setups,
+    choice_of,
+    time_and_bandwidth,
+    choices,
+    path_parts,
+    whole_paths,
+  };
 
   fabricast.figures.bench = (part) => {
     const report = part?.report;

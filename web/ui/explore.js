@@ -7,12 +7,6 @@ fabricast.views ??= {};
   const first_wait_ms = 40; // before the rows that there are get drawn
   const part_wait_ms = 80; // between such drawings
   const lint_wait_ms = 150;
-  const shares = [
-    ["link_us", "waiting for links"],
-    ["worker_us", "copying and reducing"],
-    ["latency_us", "latencies"],
-    ["slots_us", "waiting for free slots"],
-  ];
 
   const choice_of = (row) => `${row.algorithm} ${row.protocol}`;
   const full_choice_of = (row) => `${choice_of(row)}, ${row.nchannels} ch`;
@@ -85,8 +79,38 @@ fabricast.views ??= {};
   }
 
   const series_most = 6;
+  const margins = { left: 64, right: 20 };
   let places = 1; // curves drawn so far: updates merge, so what was drawn once is drawn again, empty
   const symbols = ["circle", "triangle", "rect", "diamond", "roundRect", "pin"];
+
+  // A coloured area for each choice. Names that would run into each other stand in rows; the last
+  // one ends where the curves do.
+  function areas(found, range) {
+    const { text_width } = fabricast.charts;
+    const { left, right } = margins;
+    const per_doubling = (fabricast.stage_width - left - right) / Math.log2(range[1] / range[0]);
+    const pixel = (size) => Math.log2(size / range[0]) * per_doubling;
+    const ends = []; // of the rows of names
+    return found.map(({ choice, from, to, row }, place) => {
+      const until = found[place + 1]?.from ?? to;
+      const wide = text_width(choice) + 6;
+      const is_last = place === found.length - 1 && pixel(until) - pixel(from) < wide;
+      const begin = is_last ? pixel(until) - wide : (pixel(from) + pixel(until) - wide) / 2;
+      let line = ends.findIndex((end) => end <= begin);
+      if (line < 0) line = ends.length;
+      ends[line] = begin + wide;
+      const style = fabricast.choice_style(row.algorithm, row.protocol);
+      return [
+        {
+          name: choice,
+          xAxis: from,
+          itemStyle: { color: style.color, opacity: 0.13 },
+          label: { position: is_last ? "insideTopRight" : "insideTop", distance: 4 + 14 * line },
+        },
+        { xAxis: until },
+      ];
+    });
+  }
 
   function curve_option(measure, live, pinned, old, at, range) {
     return (theme) => {
@@ -98,21 +122,7 @@ fabricast.views ??= {};
       const name = (letter, nodes) => `${letter}${nodes_text(nodes)}`;
       const marks = [];
       if (live_groups.length === 1) {
-        const found = stretches(live_groups[0][1]);
-        for (let place = 0; place < found.length; ++place) {
-          const { choice, from, to, row } = found[place];
-          const next = found[place + 1];
-          const doublings = Math.log2((next?.from ?? to) / from);
-          const style = fabricast.choice_style(row.algorithm, row.protocol);
-          marks.push([
-            {
-              name: doublings >= 3.4 ? choice : "",
-              xAxis: from,
-              itemStyle: { color: style.color, opacity: 0.13 },
-            },
-            { xAxis: next?.from ?? to },
-          ]);
-        }
+        marks.push(...areas(stretches(live_groups[0][1]), range));
       }
       places = Math.max(places, live_groups.length, pinned_groups.length, old_groups.length);
       for (let place = 0; place < places; ++place) {
@@ -191,7 +201,7 @@ fabricast.views ??= {};
         animation: false,
         // Curves differ by symbol and dash; patterns are for areas.
         aria: { decal: { show: false } },
-        grid: { left: 64, right: 20, top: 40, bottom: 48 },
+        grid: { ...margins, top: 40, bottom: 48 },
         legend: { data: shown, show: shown.length > 1, top: 0 },
         tooltip: {
           trigger: "axis",
@@ -228,6 +238,7 @@ fabricast.views ??= {};
         },
         yAxis: {
           type: measure.type,
+          boundaryGap: measure.type === "value" ? [0, "12%"] : undefined, // for names of areas
           name: measure.axis,
           nameTextStyle: { align: "left", padding: [0, 0, 0, -40] },
           axisLabel: { formatter: (value) => fabricast.format.number(value) },
@@ -592,25 +603,8 @@ fabricast.views ??= {};
           `${fabricast.format.bytes(row.size_bytes)} on ${nodes_text(row.nodes)}: ${fabricast.format.time_us(row.time_us)}, ${full_choice_of(row)}`,
         ),
       );
-      for (const path of records(report, "critical_path")) {
-        const total = shares.reduce((sum, [name]) => sum + (path[name] ?? 0), 0);
-        const list = el("dl", { class: "shares" });
-        for (const [name, label] of shares) {
-          const share = total > 0 ? path[name] / total : 0;
-          const bar = el("span", { class: "share-bar", "aria-hidden": "true" });
-          bar.style.width = `${(100 * share).toFixed(1)}%`;
-          list.append(
-            el("dt", {}, label),
-            el(
-              "dd",
-              {},
-              el("span", { class: "share-number" }, fabricast.format.time_us(path[name])),
-              el("span", { class: "share-of" }, fabricast.format.percent(share)),
-              el("span", { class: "share-track" }, bar),
-            ),
-          );
-        }
-        parts.push(el("h3", {}, `The critical path, ${nodes_text(path.nodes)}`), list);
+      for (const path of fabricast.bench_parts.whole_paths(report)) {
+        parts.push(...path_list(path, row));
       }
       const links = cut(report, "links", [
         "nodes",
@@ -634,6 +628,31 @@ fabricast.views ??= {};
         for (const figure of drawn) figure.dispose();
         point_machine.replaceChildren(...specs.map((spec) => fabricast.figure(spec)));
       }
+    }
+
+    // A call in a row of others begins before the last has ended everywhere: that takes less.
+    function path_list(path, row) {
+      const { format } = fabricast;
+      const list = el("dl", { class: "shares" });
+      for (const [name, label] of fabricast.bench_parts.path_parts) {
+        const share = path.total > 0 ? path[name] / path.total : 0;
+        const bar = el("span", { class: "share-bar", "aria-hidden": "true" });
+        bar.style.width = `${(100 * share).toFixed(1)}%`;
+        list.append(
+          el("dt", {}, label),
+          el(
+            "dd",
+            {},
+            el("span", { class: "share-number" }, format.time_us(path[name])),
+            el("span", { class: "share-of" }, format.percent(share)),
+            el("span", { class: "share-track" }, bar),
+          ),
+        );
+      }
+      const alone = format.time_us(path.total);
+      const in_a_row = format.time_us(row.time_us);
+      const times = alone === in_a_row ? alone : `one call alone ${alone}, in a row ${in_a_row}`;
+      return [el("h3", {}, `The critical path, ${nodes_text(path.nodes)}: ${times}`), list];
     }
 
     function clear_point() {
