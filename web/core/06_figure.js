@@ -184,6 +184,11 @@ globalThis.fabricast ??= {};
       return fabricast.is_printing() && wanted > 340 && wanted < 440 ? 340 : wanted;
     };
 
+    // spec.least_width: pixels of a page below which the numbers say more than the drawing.
+    const is_narrow = () =>
+      !fabricast.is_printing() &&
+      globalThis.innerWidth < (current().least_width ?? spec.least_width ?? 0);
+
     function close() {
       chart?.dispatchAction({ type: "hideTip" });
       chart?.dispose();
@@ -192,7 +197,7 @@ globalThis.fabricast ??= {};
 
     function draw(animated) {
       const view = current();
-      if (!view.option || typeof echarts === "undefined") return;
+      if (!view.option || stage.hidden || typeof echarts === "undefined") return;
       dirty = false;
       const theme = fabricast.theme();
       // Labels take their share of what there is.
@@ -233,7 +238,8 @@ globalThis.fabricast ??= {};
       caption.textContent = view.title ?? spec.title;
       hint.textContent = view.hint ?? spec.hint ?? "";
       hint.hidden = !hint.textContent;
-      stage.hidden = !charted;
+      const narrow = is_narrow();
+      stage.hidden = !charted || narrow;
       stage.style.height = charted ? `${height()}px` : "";
       stage.setAttribute("aria-label", view.alt ?? spec.alt ?? spec.title);
       html.replaceChildren();
@@ -249,7 +255,7 @@ globalThis.fabricast ??= {};
           `The numbers: ${format.count(table.rows.length, "row")}`,
         );
         folded.append(details);
-        if (was_open) details.open = true;
+        if (was_open || narrow) details.open = true;
       }
     }
 
@@ -290,6 +296,9 @@ globalThis.fabricast ??= {};
 
     stage.fabricast_draw = () => {
       if (dirty || !chart) draw();
+    };
+    root.refit = () => {
+      if (is_narrow() !== (stage.hidden && Boolean(current().option))) fill_text();
     };
     stage.fabricast_resize = () => {
       if (chart && !fabricast.is_printing() && stage.clientWidth) {
@@ -345,6 +354,9 @@ globalThis.fabricast ??= {};
     }
   }
   fabricast.redraw_all = redraw_all;
+  globalThis.addEventListener?.("resize", () => {
+    for (const root of alive) root.refit();
+  });
   fabricast.on_theme?.(() => redraw_all(false));
 
   // Paper is white and shows every chart.

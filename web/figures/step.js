@@ -35,23 +35,8 @@ fabricast.figures ??= {};
     ["cache_bytes", "KV cache"],
   ];
 
-  function layout_name(r) {
-    const words = [];
-    const add = (key, label, least = 2) => {
-      if (data.finite(r[key]) && r[key] >= least) words.push(`${label}${r[key]}`);
-    };
-    add("tp", "TP", 1);
-    add("cp", "CP");
-    add("pp", "PP");
-    if (r.vpp > 1) words[words.length - 1] += `×${r.vpp}`;
-    add("ep", "EP");
-    add("etp", "ETP");
-    add("dp", "DP", 1);
-    add("micro_batch", "mb", 1);
-    if (r.sharding) words.push(r.sharding);
-    if (r.recompute && r.recompute !== "none") words.push(r.recompute);
-    return words.join(" ");
-  }
+  const layout_name = (r) =>
+    [r.layout, r.recompute === "none" ? "" : r.recompute].filter(Boolean).join(" ");
 
   // Rows with the tables that belong to them; in a plan the name of a row is its place.
   function joined(report) {
@@ -66,17 +51,20 @@ fabricast.figures ??= {};
     const layouts = by_row("layouts");
     const costs = by_row("costs");
     const plan = rows.some((r) => data.finite(r.place));
-    return rows.map((r, i) => ({
-      ...layouts[i],
-      ...costs[i],
-      ...memory[i],
-      ...hidden[i],
-      ...r,
-      label: plan
-        ? `${r.place}. ${layout_name(r)}${r.variation ? ` (${r.variation})` : ""}`
-        : r.variation || layout_name(r) || "step",
-      plan,
-    }));
+    return rows.map((r, i) => {
+      const name = layout_name({ ...layouts[i], ...r });
+      return {
+        ...layouts[i],
+        ...costs[i],
+        ...memory[i],
+        ...hidden[i],
+        ...r,
+        label: plan
+          ? `${r.place}. ${name}${r.variation ? ` (${r.variation})` : ""}`
+          : r.variation || name || "step",
+        plan,
+      };
+    });
   }
 
   const ran = (rows) => rows.filter((r) => data.finite(r.step_s) && r.step_s > 0);
@@ -455,6 +443,7 @@ fabricast.figures ??= {};
         id: "parallel",
         title: "Layouts side by side",
         hint: "A line is a layout. The paler, the slower; the best one is broad.",
+        least_width: 600,
         alt: `Parallel coordinates of ${rows.length} layouts. Best: ${best.label}, ${format.time_s(best.step_s)}, ${format.bytes(best.memory_bytes)}.`,
         height: 380,
         table: data.table_of(
@@ -756,7 +745,7 @@ fabricast.figures ??= {};
         list: rows.map((r) => ({
           mark: "bad",
           word: "refused",
-          text: r.variation || layout_name(r),
+          text: r.variation || "step",
           details: [r.refused],
         })),
       },

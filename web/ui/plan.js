@@ -55,14 +55,7 @@ fabricast.views ??= {};
     return `${without(text, replaced)}\n${lines.join("\n")}\n`;
   }
 
-  function words_of(row) {
-    const words = [];
-    for (const key of ["tp", "cp", "pp", "ep", "etp", "dp"]) {
-      if (row[key] > 1) words.push(`${key.toUpperCase()} ${row[key]}`);
-    }
-    if (row.vpp > 1) words.push(`${row.vpp} chunks`);
-    return `${words.join(", ")}; micro-batch ${row.micro_batch}, ${row.sharding}, recompute ${row.recompute}`;
-  }
+  const words_of = (row, more) => `${more.layout ?? ""}, recompute ${row.recompute}`;
 
   function create(catalogue, page) {
     const { el } = fabricast;
@@ -199,14 +192,16 @@ fabricast.views ??= {};
       );
       const lines = el("tbody", {});
       for (const row of rows) {
+        const name = row.variation ? `${row.variation} ${row.place}` : String(row.place);
+        const more = layouts_by.get(name) ?? {};
         const look = el("button", { type: "button" }, "Look");
-        look.setAttribute("aria-label", `Look at place ${row.place}: ${words_of(row)}`);
+        look.setAttribute("aria-label", `Look at place ${row.place}: ${words_of(row, more)}`);
         const varied = row.variation ? ` (${row.variation})` : "";
         const line = el(
           "tr",
           {},
           el("td", { class: "number" }, row.equal_to_best ? `${row.place} =` : String(row.place)),
-          el("td", {}, words_of(row) + varied),
+          el("td", {}, words_of(row, more) + varied),
           el("td", { class: "number" }, fabricast.format.time_s(row.step_s)),
           el("td", { class: "number" }, fabricast.format.number(row.tokens_per_s)),
           el("td", { class: "number" }, fabricast.format.percent(row.mfu)),
@@ -216,8 +211,7 @@ fabricast.views ??= {};
         const open = () => {
           for (const other of lines.children) other.removeAttribute("aria-current");
           line.setAttribute("aria-current", "true");
-          const name = row.variation ? `${row.variation} ${row.place}` : String(row.place);
-          look_at(row, layouts_by.get(name) ?? layouts_by.get(String(row.place)) ?? {}, text, step);
+          look_at(row, more, text, step);
         };
         line.addEventListener("click", open);
         lines.append(line);
@@ -270,7 +264,7 @@ fabricast.views ??= {};
       } catch (error) {
         if (error.name === "AbortError") return;
         box.replaceChildren(
-          el("h2", {}, `Place ${row.place}: ${words_of(row)}`),
+          el("h2", {}, `Place ${row.place}: ${words_of(row, more)}`),
           el("p", { class: "hint" }, `Not simulated again: ${error.message}`),
         );
         const list = el("dl", { class: "shares" });
