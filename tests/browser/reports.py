@@ -100,8 +100,9 @@ class Pages:
         shown = self.browser.execute_script("return document.body.textContent")
         if report["answer"] not in shown:
             self.say(name, "the answer is not on the page")
-        if "Answer of fabricast" in shown:
-            self.say(name, "its heading is no question")
+        heading = self.browser.execute_script("return document.querySelector('h2').textContent")
+        if not heading.endswith("?"):
+            self.say(name, f"its heading is no question: {heading}")
         table = report["tables"][0]
         texts = {cell for row in table["rows"][:20] for cell in row if isinstance(cell, str)} - {""}
         for text in sorted(texts):
