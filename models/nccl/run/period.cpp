@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "models/nccl/call/launch.hpp"
-#include "models/nccl/run/affordable.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 
@@ -17,6 +16,8 @@ constexpr int kFewCalls = 4, kManyCalls = 8;
 constexpr double kNegligible = 0.005;
 /// Slices of all calls that are simulated.
 constexpr std::uint64_t kSlicesMax = kFewCalls * kSlicesInARow;
+/// The same of a smaller call that stands for a larger one, and no more than half of that one.
+constexpr std::uint64_t kSlicesOfSmaller = 40 * kSlicesMax;
 
 /// Ranks do not end so near to each other that nothing is left to overlap.
 template <class Times>
@@ -47,15 +48,15 @@ std::vector<Stream> queued(const Cluster& cluster, const SoftwareCosts& software
   return out;
 }
 
-/// Of each stream, the CPU aside; nothing where four calls in a row are too many slices.
+/// Of each stream, the CPU aside; nothing where four calls in a row are more than `most` slices.
 std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
                                                       const SoftwareCosts& software,
                                                       std::vector<Stream>& streams,
-                                                      const JobPlan& plan,
+                                                      const JobPlan& plan, std::uint64_t most,
                                                       const SimulationOptions& options) {
   for (const int calls : {kFewCalls, kManyCalls}) {
     for (Stream& stream : streams) stream.rounds = calls;
-    if (job_size(cluster, software, streams, plan).simulated > kSlicesMax) break;
+    if (job_size(cluster, software, streams, plan).simulated > most) break;
     const StreamsResult result = simulate(cluster, software, streams, plan, options);
     const bool all_steady = std::ranges::all_of(
         result.streams, [](const StreamResult& stream) { return is_steady(stream.ended); });
@@ -68,26 +69,35 @@ std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
   return std::nullopt;
 }
 
+/// Elements that ranks hand on at a time, where all channels have several such chunks; else 0.
+std::int64_t handed_on(const CollectiveRun& run) {
+  constexpr std::int64_t kSeveral = 2;
+  if (!run.has_algorithm() || run.custom != nullptr || run.count == 0) return 0;
+  std::int64_t out = 0;
+  for (const ChannelPart& part : partition_of(run, run.members).parts) {
+    if (part.count_elements < kSeveral * part.chunk_elements) return 0;
+    out = std::max(out, part.chunk_elements);
+  }
+  return out;
+}
+
 /// How much less than alone smaller calls take in a row, of half as many elements or a quarter and
 /// so on, in as large chunks. Ranks hand on chunks: what the next call hides is the way of the
-/// first ones along the ranks, whatever follows them. 0 where there are none.
+/// first ones along the ranks, whatever follows them. 0 where there are none of so few slices.
 std::vector<Duration> hidden_of_smaller(const Cluster& cluster, const SoftwareCosts& software,
-                                        std::span<const CollectiveRun> runs,
+                                        std::span<const CollectiveRun> runs, std::uint64_t most,
                                         const SimulationOptions& options) {
   std::vector<Duration> out(runs.size());
   std::vector<CollectiveRun> smaller(runs.begin(), runs.end());
-  const auto halve = [&](std::size_t i) {
-    CollectiveRun& run = smaller[i];
-    const bool is_pipeline = run.has_algorithm() && run.custom == nullptr;
-    return is_pipeline && (run.count /= 2) > 0 &&
-           size_of_call(run, 0).chunk == size_of_call(runs[i], 0).chunk;
-  };
   for (;;) {
-    for (std::size_t i = 0; i < smaller.size(); ++i)
-      if (!halve(i)) return out;
+    for (std::size_t i = 0; i < smaller.size(); ++i) {
+      smaller[i].count /= 2;
+      const std::int64_t chunk = handed_on(smaller[i]);
+      if (chunk == 0 || chunk != handed_on(runs[i])) return out;
+    }
     std::vector<Stream> streams = queued(cluster, software, smaller);
     const JobPlan plan = plan_job(cluster, streams);
-    const auto periods = periods_in_a_row(cluster, software, streams, plan, options);
+    const auto periods = periods_in_a_row(cluster, software, streams, plan, most, options);
     if (!periods) continue;
     const StreamsResult alone = simulate(cluster, software, streams_of(smaller), options);
     for (std::size_t i = 0; i < out.size(); ++i)
@@ -109,10 +119,14 @@ std::vector<Duration> periods(const Cluster& cluster, const SoftwareCosts& softw
                               const std::vector<Duration>& alone, std::vector<Stream>& streams,
                               const JobPlan& plan, const SimulationOptions& options) {
   std::vector<Duration> out = alone;
-  if (const auto in_a_row = periods_in_a_row(cluster, software, streams, plan, options)) {
+  if (const auto in_a_row =
+          periods_in_a_row(cluster, software, streams, plan, kSlicesMax, options)) {
     out = *in_a_row;
   } else {
-    const std::vector<Duration> hidden = hidden_of_smaller(cluster, software, runs, options);
+    for (Stream& stream : streams) stream.rounds = 1;
+    const std::uint64_t once = job_size(cluster, software, streams, plan).simulated;
+    const std::uint64_t most = std::clamp(once / 2, kSlicesMax, kSlicesOfSmaller);
+    const std::vector<Duration> hidden = hidden_of_smaller(cluster, software, runs, most, options);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] - hidden[i];
   }
   for (std::size_t i = 0; i < out.size(); ++i)

@@ -112,9 +112,9 @@ TEST_CASE("period: a thread enqueues each send and receive of its GPUs") {
 }
 
 TEST_CASE("period: of a call too large to be simulated in a row, as of a smaller one") {
-  // A chain of 24 ranks: a lone call takes the way along the chain longer, however large it is.
-  const Machines machines("dgx-a100", 3);
-  const CollectiveRun run = machines.run(Collective::broadcast, 1 << 25);
+  // A chain of 72 ranks: a lone call takes the way along the chain longer, however large it is.
+  const Machines machines("gb200-nvl72", 18);
+  const CollectiveRun run = machines.run(Collective::broadcast, 1 << 26);
   const auto slices = [&](const CollectiveRun& one) {
     return job_size(machines.cluster, machines.parts.software, one,
                     find_symmetry(machines.cluster, one))
@@ -128,9 +128,9 @@ TEST_CASE("period: of a call too large to be simulated in a row, as of a smaller
       simulate(machines.cluster, machines.parts.software, std::span<const Stream>(&stream, 1))
           .streams.front()
           .ended;
-  const double whole = seconds(ended[3] - ended[2]);
-  CHECK(seconds(machines.period(run)) == doctest::Approx(whole).epsilon(0.005));
-  CHECK(seconds(machines.alone(run).time) > 1.05 * whole);
+  const auto whole = static_cast<double>((ended[3] - ended[2]).ps);
+  CHECK(static_cast<double>(machines.period(run).ps) == doctest::Approx(whole).epsilon(0.001));
+  CHECK(static_cast<double>(machines.alone(run).time.ps) > 1.005 * whole);
 }
 
 TEST_CASE("period: of a group of all ranks it is that of the call") {
