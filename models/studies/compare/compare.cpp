@@ -9,6 +9,7 @@
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/base/types.hpp"
 #include "models/studies/shared/named_job.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 namespace {
@@ -122,6 +123,11 @@ CompareResult run_compare(const CompareAsk& ask, const PartsCatalogue& parts,
       machine.step.reset();
     }
   });
+  for (const ComparedMachine& machine : out.machines) {
+    if (!machine.refused.empty()) continue;
+    const std::string note = topology_note(machine.job.topology, parts);
+    if (!note.empty()) add_once(out.notes, note);
+  }
   if (std::ranges::any_of(out.machines,
                           [](const ComparedMachine& m) { return m.usd_per_hour.has_value(); }))
     out.notes.push_back(fmt::format(

@@ -48,7 +48,8 @@ void add_call(const ComparedMachine& machine, const BenchBlock& block, const Ben
   if (!call.completes()) return;
   out.time_us = microseconds_of(call.call_time());
   out.busbw_GBps = call.busbw();
-  if (machine.bill.usd > 0 && *out.busbw_GBps > 0)
+  // A sum that leaves something out is no price to compare by.
+  if (machine.bill.usd > 0 && machine.bill.unpriced.empty() && *out.busbw_GBps > 0)
     out.usd_per_GBps = machine.bill.usd / *out.busbw_GBps;
   if (const auto band = time_band(*machine.bench, block, call, bands)) {
     out.lower_us = band->lower_us;
