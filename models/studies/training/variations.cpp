@@ -8,6 +8,7 @@
 
 #include "models/io/topologies/topology_name.hpp"
 #include "models/studies/training/plan.hpp"
+#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 

@@ -363,7 +363,7 @@ TEST_CASE("queue: engines that are taken in turn let a request wait beside one t
     ServeQueue queue = engine(1);
     queue.prefill = queue.pool;
     queue.pool.workers = 2;
-    queue.pool.in_turn = in_turn;
+    queue.in_turn = in_turn;
     queue.pool.rules.requests_max = places;
     const QueueResult result = run_queue(queue, {{0, 8, 11, 0}, {0, 8, 3, 0}, {4, 8, 3, 0}});
     CHECK(result.requests[0].first_token == 2);
