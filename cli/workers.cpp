@@ -26,10 +26,11 @@ class Pieces {
       : count_(count), one_(one), progress_(progress), poll_(poll), failed_(count) {}
 
   void run_on(std::size_t threads_max) {
+    const std::size_t all = std::min(threads_max, count_);
+    at_work_ = all;  // before the first of them may end
     std::vector<std::jthread> threads;
-    at_work_ = std::min(threads_max, count_);
-    for (std::size_t i = 1; i < at_work_; ++i) threads.emplace_back([this] { work(); });
-    if (at_work_ > 0) work();
+    for (std::size_t i = 1; i < all; ++i) threads.emplace_back([this] { work(); });
+    if (all > 0) work();
     wait();
     if (failure_) std::rethrow_exception(failure_);
   }
