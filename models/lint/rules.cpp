@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "text/cut.hpp"
 #include "text/quoting.hpp"
 
 namespace fabricast::lint_rules_detail {
@@ -84,12 +85,7 @@ NumberText number_text(std::string_view text) {
 std::string shown(const Setting& setting) {
   constexpr std::size_t most = 60;
   const std::string_view value = setting.value();
-  std::size_t end = std::min(most, value.size());
-  // A character of UTF-8 goes on with bytes 10xxxxxx.
-  while (end > 0 && end < value.size() && (static_cast<unsigned char>(value[end]) & 0xC0U) == 0x80U)
-    --end;
-  return fmt::format("{}={}{}", setting.name(), value.substr(0, end),
-                     end < value.size() ? "..." : "");
+  return fmt::format("{}={}{}", setting.name(), cut(value, most), value.size() > most ? "..." : "");
 }
 
 std::string assignment(const Setting& setting) {

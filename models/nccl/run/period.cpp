@@ -89,11 +89,12 @@ std::vector<Duration> hidden_of_smaller(const Cluster& cluster, const SoftwareCo
                                         const SimulationOptions& options) {
   std::vector<Duration> out(runs.size());
   std::vector<CollectiveRun> smaller(runs.begin(), runs.end());
+  std::vector<std::int64_t> chunks;
+  for (const CollectiveRun& run : runs) chunks.push_back(handed_on(run));
   for (;;) {
     for (std::size_t i = 0; i < smaller.size(); ++i) {
       smaller[i].count /= 2;
-      const std::int64_t chunk = handed_on(smaller[i]);
-      if (chunk == 0 || chunk != handed_on(runs[i])) return out;
+      if (chunks[i] == 0 || handed_on(smaller[i]) != chunks[i]) return out;
     }
     std::vector<Stream> streams = queued(cluster, software, smaller);
     const JobPlan plan = plan_job(cluster, streams);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "sim/base/add_once.hpp"
+#include "text/cut.hpp"
 #include "text/quoting.hpp"
 #include "text/text_table.hpp"
 
@@ -21,12 +22,8 @@ constexpr std::size_t kFoundMax = 60;   // of a point
 constexpr std::size_t kWordsShown = 3;  // of different answers
 constexpr std::size_t kFiguresShown = 40;
 
-/// Cut at a character of its own, not inside one.
 std::string shortened(const std::string& text, std::size_t width) {
-  if (text.size() <= width) return text;
-  std::size_t end = width - 2;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
-  return text.substr(0, end) + "..";
+  return text.size() <= width ? text : std::string(cut(text, width - 2)) + "..";
 }
 
 /// Lines of at most `width`, broken at blanks.

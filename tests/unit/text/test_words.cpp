@@ -1,6 +1,7 @@
 // Goal: words are compared as people mean them.
 // Method: blanks, signs and capitals that do not matter; changes of a letter that do.
 
+#include "text/cut.hpp"
 #include "text/words.hpp"
 
 #include <doctest/doctest.h>
@@ -26,4 +27,12 @@ TEST_CASE("words: the nearest known one, if any is near") {
   CHECK(nearest("kb", {"MB", "KB"}) == "KB");  // a change of case counts half
   CHECK(nearest("H100", {"B200_SXM", "H100_SXM5"}) == "H100_SXM5");
   CHECK(nearest("quaternion", {"Ring", "Tree"}) == "");
+}
+
+TEST_CASE("cut: a character of several bytes stays whole or goes") {
+  CHECK(cut("mlx5_0,mlx5_1", 6) == "mlx5_0");
+  CHECK(cut("mlx5_0", 6) == "mlx5_0");
+  CHECK(cut("a\u00e9b", 2) == "a");
+  CHECK(cut("a\u00e9b", 3) == "a\u00e9");
+  CHECK(cut("\xa9\xa9\xa9", 2).empty());  // no character begins there
 }
