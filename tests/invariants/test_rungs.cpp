@@ -55,6 +55,35 @@ TEST_CASE(
                       flow_most, packet_least, packet_most));
 }
 
+TEST_CASE("racks that NVLink joins are several hosts on every rung and way through the fabric") {
+  BenchConfig config = bench_of("gb200-nvl72", 36, {Bytes{1 << 20}});
+  config.fabric = "fabric-ndr-nvl72";
+  config.environment.set("NCCL_ALGO=Ring");
+  config.one_shot = true;
+  config.network.routing = Routing::by_destination;
+  const double fixed = time_on(config, Rung::chunk);
+  for (const Rung rung : {Rung::chunk, Rung::flow, Rung::packet}) {
+    for (const Routing routing : {Routing::ecmp, Routing::adaptive}) {
+      CAPTURE(to_text(rung));
+      CAPTURE(to_text(routing));
+      config.network.routing = routing;
+      CHECK(time_on(config, rung) / fixed == doctest::Approx(1).epsilon(0.15));
+    }
+  }
+}
+
+TEST_CASE("channels that are merged on the chunk rung bring all of their bytes to a carrier") {
+  BenchConfig config = bench_of("dgx-h100", 4, {Bytes{4'198'400}});
+  config.version = kNccl2_27_7;
+  config.environment.set("NCCL_ALGO=NVLSTree");
+  config.network.rung = Rung::flow;
+  const auto time = [&](bool fold) {
+    config.fold = fold;
+    return run_bench(config, shipped_parts()).blocks.front().rows.front().result.time.ps;
+  };
+  CHECK(time(true) == time(false));
+}
+
 TEST_CASE("adaptive routing over an oversubscribed fabric: one pool, fluids and packets agree") {
   for (const int nodes : {6, 10}) {
     BenchConfig config = bench_of("dgx-h100", nodes, {Bytes{std::int64_t{32} << 20}});

@@ -147,11 +147,17 @@ class Cluster {
   /// The ends of a fabric link: a NIC (by host and rail) or a switch.
   struct FabricEnd {
     bool is_switch = false;
-    std::uint32_t node = 0, rail = 0;  ///< the node is a host
+    std::uint32_t host = 0, rail = 0;  ///< of a NIC; a host is a tray where NVLink joins them
     FabricSwitch which;
   };
   FabricEnd link_from(LinkId global) const;
   FabricEnd link_to(LinkId global) const;
+  /// The NIC at an end that is no switch: its node, and its place there.
+  struct PlacedNic {
+    int node = 0;
+    VertexId nic{};
+  };
+  PlacedNic nic_at(const FabricEnd& end) const;
   /// The cable between neighbours, its length with what racks add.
   CableRun cable(const FabricEnd& from, const FabricEnd& to) const;
   /// Of a NIC in its leaf: that of the slower of the two.

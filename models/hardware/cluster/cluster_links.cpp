@@ -30,7 +30,7 @@ Bandwidth payload_rate(const FabricSwitchPart& part) {
 
 Cluster::FabricEnd Cluster::nic_end(std::uint32_t id) const {
   FabricEnd end;
-  end.node = id / nics_per_host();
+  end.host = id / nics_per_host();
   end.rail = id % nics_per_host();
   return end;
 }
@@ -60,6 +60,13 @@ Cluster::FabricEnd Cluster::link_to(LinkId global) const {
   return end;
 }
 
+Cluster::PlacedNic Cluster::nic_at(const FabricEnd& end) const {
+  assert(!end.is_switch);
+  const auto trays = static_cast<std::uint32_t>(node_.trays());
+  return {static_cast<int>(end.host / trays),
+          node_.nics_of(static_cast<int>(end.host % trays))[end.rail].vertex};
+}
+
 /// The first cable of a pool.
 FabricTrunk Cluster::trunk(std::uint32_t id) const {
   return layout_->trunk(id < pools_ ? id - trunks_ : layout_->pool(id - pools_).first);
@@ -80,7 +87,7 @@ const FabricSwitchPart& Cluster::switch_part(SwitchTier tier) const {
 /// Of the node, or of the middle one of the nodes below a switch.
 std::int64_t Cluster::rack_of(const FabricEnd& end) const {
   const std::int64_t per_rack = std::max(1, fabric_.nodes_per_rack);
-  if (!end.is_switch) return end.node / per_rack;
+  if (!end.is_switch) return end.host / per_rack;
   const bool rails = fabric_.kind == FabricConfig::Kind::rail_optimised;
   const std::int64_t nodes_per_leaf =
       rails ? fabric_.leaf_down : fabric_.leaf_down / static_cast<int>(nics_per_host());
@@ -159,8 +166,8 @@ ClusterLink Cluster::healthy_link(LinkId global) const {
 int Cluster::first_node_of(LinkId global) const {
   const std::uint32_t id = index_of(global);
   if (id < nic_to_leaf_) return static_cast<int>(id / links_per_node_) * node_.trays();
-  if (id < leaf_to_nic_) return static_cast<int>(nic_end(id - nic_to_leaf_).node);
-  if (id < trunks_) return static_cast<int>(nic_end(id - leaf_to_nic_).node);
+  if (id < leaf_to_nic_) return static_cast<int>(nic_end(id - nic_to_leaf_).host);
+  if (id < trunks_) return static_cast<int>(nic_end(id - leaf_to_nic_).host);
   const FabricTrunk ends = trunk(id);
   const auto below = [&](const FabricSwitch& which) {
     if (which.tier == SwitchTier::leaf)
@@ -196,7 +203,7 @@ std::string Cluster::link_name(LinkId global) const {
       return fmt::format("spines{}.*", end.which.index / static_cast<std::uint32_t>(uplinks_));
     }
     if (end.is_switch) return layout_->name(end.which);
-    return fmt::format("node{}: {}", end.node, node_.nics()[end.rail].name);
+    return fmt::format("node{}: {}", end.host, node_.nics()[end.rail].name);
   };
   Bandwidth rate;
   if (from.is_switch && to.is_switch) {

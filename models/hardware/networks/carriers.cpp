@@ -41,11 +41,8 @@ void FabricCarrier::add_route(std::uint32_t way, std::uint32_t mark,
 std::vector<std::vector<std::uint32_t>> FabricCarrier::routes(
     const std::vector<std::uint32_t>& fabric, std::uint32_t queue_pair) const {
   if (plan_.routing == Routing::by_destination) return {fabric};
-  const Cluster::FabricEnd from = cluster_.link_from(LinkId{fabric.front()});
-  const Cluster::FabricEnd to = cluster_.link_to(LinkId{fabric.back()});
-  const auto& nics = cluster_.node().nics();
-  const auto from_node = static_cast<int>(from.node), to_node = static_cast<int>(to.node);
-  const VertexId from_nic = nics[from.rail].vertex, to_nic = nics[to.rail].vertex;
+  const auto [from_node, from_nic] = cluster_.nic_at(cluster_.link_from(LinkId{fabric.front()}));
+  const auto [to_node, to_nic] = cluster_.nic_at(cluster_.link_to(LinkId{fabric.back()}));
   const auto ids = [](const std::vector<LinkId>& links) {
     std::vector<std::uint32_t> out;
     for (const LinkId link : links) out.push_back(index_of(link));

@@ -22,7 +22,10 @@ PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const Ec
   config.headers = cluster.fabric().leaf.packet_headers;
   const auto payload = static_cast<double>(config.payload.count);
   const double on_wire = 1 + static_cast<double>(config.headers.count) / payload;
-  PacketFabric out{PacketNetwork(std::move(config)), {}, index_of(cluster.first_fabric_link())};
+  PacketFabric out{PacketNetwork(std::move(config)),
+                   {},
+                   static_cast<std::size_t>(node.nics_per_tray()),
+                   index_of(cluster.first_fabric_link())};
   for (int i = 0; i < cluster.nodes(); ++i)
     for (const NicInfo& nic : node.nics())
       out.hosts.push_back(out.net.add_host(whole ? nic.part.latency : Duration{}));
@@ -44,8 +47,7 @@ PacketFabric packet_fabric(const Cluster& cluster, PacketConfig config, const Ec
   const auto port = [&](const Cluster::FabricEnd& end) -> Port {
     if (!end.is_switch) {
       const NicInfo& nic = node.nics()[end.rail];
-      return {out.hosts[end.node * static_cast<std::size_t>(node.nics_per_tray()) + end.rail],
-              nic.speed, nic.part.latency};
+      return {out.host(end), nic.speed, nic.part.latency};
     }
     const FabricSwitchPart& part = cluster.switch_part(end.which.tier);
     const auto tier = static_cast<std::size_t>(end.which.tier);

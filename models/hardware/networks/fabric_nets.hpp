@@ -16,8 +16,14 @@ FlowNetwork flow_network(const Cluster& cluster);
 /// The fabric alone, port to port: NICs are hosts. Ports run at line rate, headers are packets'.
 struct PacketFabric {
   PacketNetwork net;
-  std::vector<std::uint32_t> hosts;  ///< by node x NICs of a node + rail
-  std::uint32_t first_link = 0;      ///< cluster link l is l - first_link here
+  std::vector<std::uint32_t> hosts;  ///< by host x NICs of a host + rail
+  std::size_t nics_per_host = 1;
+  std::uint32_t first_link = 0;  ///< cluster link l is l - first_link here
+
+  /// REQUIRES: no switch.
+  std::uint32_t host(const Cluster::FabricEnd& end) const {
+    return hosts[end.host * nics_per_host + end.rail];
+  }
 };
 enum class PortModel : std::uint8_t {
   whole,        ///< ports at line rate; a NIC's latency on both sides

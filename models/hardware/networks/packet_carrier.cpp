@@ -2,6 +2,7 @@
 // credits or Ethernet's pauses, marks and DCQCN. Ports are as fast as on the other rungs.
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "models/hardware/networks/carriers.hpp"
@@ -61,7 +62,15 @@ class PacketCarrier final : public FabricCarrier {
     return true;
   }
   Instant now() const override { return fabric_.net.now(); }
-  Bytes carried(std::uint32_t link) const override { return carried_[link]; }
+  /// Where switches choose, what came over the link, others' bytes included, but for headers.
+  Bytes carried(std::uint32_t link) const override {
+    if (!chooses_ || link < fabric_.first_link || link >= cluster_.cables()) return carried_[link];
+    const FabricSwitchPart& leaf = cluster_.fabric().leaf;
+    const double share = static_cast<double>(leaf.packet_payload.count) /
+                         static_cast<double>((leaf.packet_payload + leaf.packet_headers).count);
+    const Bytes wire = fabric_.net.counts(link - fabric_.first_link).carried;
+    return {std::llround(static_cast<double>(wire.count) * share)};
+  }
   std::uint64_t events() const override { return fabric_.net.events(); }
 
  private:
@@ -71,10 +80,6 @@ class PacketCarrier final : public FabricCarrier {
   };
 
   PacketNetwork& net() { return fabric_.net; }
-
-  std::uint32_t host_of(const Cluster::FabricEnd& end) const {
-    return fabric_.hosts[end.node * cluster_.node().nics().size() + end.rail];
-  }
 
   std::uint32_t lane_of(std::uint8_t priority) const {
     const std::vector<std::uint8_t> all = priorities(plan_);
@@ -92,8 +97,8 @@ class PacketCarrier final : public FabricCarrier {
   void lay(const std::vector<std::uint32_t>& fabric, std::uint32_t number) override {
     const auto choices = routes(fabric, number);
     QueuePairSpec pair = spec(plan_.priority);
-    pair.from = host_of(cluster_.link_from(LinkId{fabric.front()}));
-    pair.to = host_of(cluster_.link_to(LinkId{fabric.back()}));
+    pair.from = fabric_.host(cluster_.link_from(LinkId{fabric.front()}));
+    pair.to = fabric_.host(cluster_.link_to(LinkId{fabric.back()}));
     pair.number = number;
     std::vector<std::uint32_t> links;
     if (choices.size() == 1) {
@@ -101,6 +106,7 @@ class PacketCarrier final : public FabricCarrier {
       pair.links = links;
     } else {
       pair.in_order = false;
+      chooses_ = true;
     }
     pairs_.push_back({net().add_queue_pair(pair), choices.front()});
   }
@@ -156,6 +162,7 @@ class PacketCarrier final : public FabricCarrier {
   std::vector<QueuePair> pairs_;
   std::vector<Part> messages_;
   std::vector<Bytes> carried_;
+  bool chooses_ = false;  ///< a switch, among several ways
 };
 
 }  // namespace

@@ -78,7 +78,7 @@ double root_share(const Cluster& cluster, const SimulationResult& result) {
   for (const LinkLoad& load : result.links) {
     if (!cluster.is_fabric_link(load.link)) continue;
     const Cluster::FabricEnd from = cluster.link_from(load.link);
-    if (!from.is_switch) by_node[from.node] += static_cast<double>(load.carried.count);
+    if (!from.is_switch) by_node[from.host] += static_cast<double>(load.carried.count);
   }
   double most = 0;
   for (const auto& [node, carried] : by_node) most = std::max(most, carried);
