@@ -162,9 +162,7 @@ class Folding {
   }
 
   const JobPlan& plan() const { return carried_ ? *carried_ : found_; }
-  bool is_full() const {
-    return !forbids_.empty() || (plan().copies() == 1 && found_.copies() > 1);
-  }
+  bool is_full() const { return !forbids_.empty() || (carried_ && plan().copies() == 1); }
   std::string why_not() const { return forbids_.empty() ? plan().why_not : std::string(forbids_); }
 
  private:
