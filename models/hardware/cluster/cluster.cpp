@@ -44,6 +44,11 @@ int uplinks_of(const FabricConfig& fabric, Bandwidth nic_speed) {
   return links_up(fabric.leaf_down, down, up, fabric.oversubscription);
 }
 
+LinkLayer layer_of(const NodeGraph& node) {
+  return node.nics().empty() ? LinkLayer::infiniband
+                             : link_layer_of(node.nics().front().part.network);
+}
+
 }  // namespace
 
 FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) {
@@ -61,6 +66,13 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) 
   if (fabric.leaf.port_rate != rate && !node.nics().empty()) {
     fabric.leaf.name += "-like";
     fabric.leaf.port_rate = rate;
+  }
+  if (const auto layer = layer_of(node); layer != LinkLayer::infiniband) {
+    // As fast as InfiniBand's, which the fit of these networks took them for; they do not
+    // aggregate.
+    fabric.leaf.name = fmt::format("{} switch", kLinkLayerNames[layer]);
+    fabric.leaf.link_layer = layer;
+    fabric.leaf.sharp = {};
   }
   fabric.spine = fabric.leaf;
   fabric.leaf_down = parts.default_fabric.leaf_down;
