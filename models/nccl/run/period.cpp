@@ -19,6 +19,13 @@ constexpr std::uint64_t kSlicesMax = kFewCalls * kSlicesInARow;
 /// The same of a smaller call that stands for a larger one, and no more than half of that one.
 constexpr std::uint64_t kSlicesOfSmaller = 40 * kSlicesMax;
 
+/// What the busiest link needs for the bytes of one call: no call comes sooner after another.
+Duration busiest(const Cluster& cluster, const RunFacts& alone) {
+  if (alone.links.empty()) return {};
+  const LinkLoad& link = alone.links.front();
+  return transfer_time(link.carried, cluster.link(link.link).rate);
+}
+
 /// Ranks do not end so near to each other that nothing is left to overlap.
 template <class Times>
 bool is_apart(const Times& finish, Duration time) {
@@ -144,7 +151,9 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
   const std::span<const CollectiveRun> runs(&run, 1);
   std::vector<Stream> streams = queued(cluster, software, runs);
   const JobPlan plan = plan_job(cluster, streams.front(), symmetry);
-  return periods(cluster, software, runs, {alone.time}, streams, plan, plain(options)).front();
+  return std::max(
+      periods(cluster, software, runs, {alone.time}, streams, plan, plain(options)).front(),
+      busiest(cluster, alone));
 }
 
 std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& software,
