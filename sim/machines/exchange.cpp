@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sim/base/digest.hpp"
+#include "sim/base/error.hpp"
 #include "sim/machines/exchange_prefetch.hpp"
 
 namespace fabricast {
@@ -46,7 +47,9 @@ std::uint32_t Exchange<Stamp>::end_kind(const ExchangeLane& lane) {
     return kind.rate == lane.rate && kind.overhead == overhead;
   });
   if (known != end_kinds_.rend()) return static_cast<std::uint32_t>(end_kinds_.rend() - known - 1);
-  assert(end_kinds_.size() <= UINT16_MAX);
+  if (end_kinds_.size() > UINT16_MAX)
+    throw Error("more than 65,536 kinds of senders and receivers in one run",
+                "ask for fewer communicators at once, or fewer that differ");
   end_kinds_.push_back({lane.rate, overhead, {}});
   return static_cast<std::uint32_t>(end_kinds_.size() - 1);
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "sim/base/error.hpp"
 #include "sim/machines/exchange.hpp"
 
 namespace fabricast {
@@ -12,8 +13,11 @@ template <class Stamp>
 std::uint32_t Exchange<Stamp>::way_kind(const WayKind& way) {
   const auto next = static_cast<std::uint32_t>(way_kinds_.size());
   const auto [known, is_new] = way_kind_numbers_.try_emplace(way, next);
-  if (is_new) way_kinds_.push_back(way);
-  assert(next < 1u << kWayBits);
+  if (!is_new) return known->second;
+  if (next >= 1u << kWayBits)
+    throw Error("more than four million kinds of ways between GPUs in one run",
+                "ask for fewer nodes, or for those that are alike");
+  way_kinds_.push_back(way);
   return known->second;
 }
 

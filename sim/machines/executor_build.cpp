@@ -131,7 +131,8 @@ void Executor<Stamp>::lay_path(std::span<const std::uint32_t> path, bool shares)
       times_.push_back(1);
     } else {
       const auto at = static_cast<std::size_t>(same - hops_.begin());
-      assert(times_[at] < UINT8_MAX);
+      if (times_[at] == UINT8_MAX)
+        throw Error("a slice crosses a link more than 255 times", "ask for fewer heads on one NIC");
       ++times_[at];
     }
   }

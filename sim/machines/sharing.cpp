@@ -10,6 +10,7 @@
 // by step, all slices side by side; of those that are equal in all one goes for the others.
 
 #include <algorithm>
+#include <cassert>
 
 #include "sim/machines/executor_access.hpp"
 
@@ -252,6 +253,7 @@ void Executor<Stamp>::cross_next_links(CrossingPiece& crossing) {
     auto& sharing = transit_.links.sharing(id);
     Stamp first = piece.first, last = piece.last;
     if (transit_.is_lossy() && transit_.failing.has(id)) {
+      assert(times == 1);  // joint pieces are of runs without outages
       transit_.pass(id, first, last, wire);
     } else if (wire.count > 0 && sharing.differ) {
       if (!sharing.is_booked) sharing.count = kNobody;

@@ -227,6 +227,10 @@ class Reader {
           env_.quoted(name) + ": NCCL reads " + std::to_string(*n) + " bytes, " + why,
           "write bytes in digits, e.g. " + std::string(name) + "=" + std::to_string(usual.count));
     }
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    if (*n > kMost)
+      throw Error(env_.quoted(name) + ": NCCL keeps these bytes in an int",
+                  "at most " + std::to_string(kMost));
     return Bytes{*n};
   }
 

@@ -7,6 +7,7 @@ namespace fabricast {
 bool MoveCheck::takes(const Transport& from, const Transport& to) {
   return from.kind == to.kind && from.sender_flag == to.sender_flag &&
          from.receiver_flag == to.receiver_flag && from.flush == to.flush &&
+         from.receives_gdr == to.receives_gdr &&
          (from.kind != HopKind::net || proxy(from.proxy_gpu) == to.proxy_gpu) &&
          takes(from.into_slots, to.into_slots) && takes(from.network, to.network);
 }
