@@ -10,6 +10,7 @@
 #include "models/studies/advise/worth_trying.hpp"
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/shared/site.hpp"
+#include "models/training/step/step_parts.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/unit_text.hpp"
@@ -31,14 +32,6 @@ const BenchRow& bench_row(const BenchResult& result, std::size_t row) {
   std::size_t block = 0;
   for (; row >= result.blocks[block].rows.size(); ++block) row -= result.blocks[block].rows.size();
   return result.blocks[block].rows[row];
-}
-
-/// The time of a step that communication adds to kernels, us.
-double exposed_us(const StepResult& result) {
-  const StepBreakdown& b = result.step.breakdown;
-  const PassTime& busy = b.busy;
-  return 1e6 * (seconds(b.data) + seconds(b.pipeline) + busy.tensor + busy.context + busy.expert +
-                busy.contention);
 }
 
 Work work_in(const Work& work, const Environment& environment) {
@@ -427,7 +420,7 @@ RowTimes row_times(const Work& work, const Environment& environment, const Parts
   RowTimes out;
   for (const WorkRow& row : run->rows) out.push_back({row.time_us, row.time_us, 1});
   if (run->step) {
-    out.front().open_us = exposed_us(*run->step);
+    out.front().open_us = 1e6 * communication_of(run->step->step.breakdown);
     return out;
   }
   const auto own = unforced(environment, job_of(work).environment);

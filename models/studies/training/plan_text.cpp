@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/studies/training/plan.hpp"
+#include "models/training/step/step_parts.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -47,23 +48,13 @@ std::string ranking(const Plan& plan) {
 /// Where the winner saves time over the one behind it, largest first.
 std::string explanation(const StepResult& winner, const StepResult& second) {
   struct Part {
-    const char* name;
+    std::string_view name;
     double saved;
   };
-  const StepBreakdown& a = winner.step.breakdown;
-  const StepBreakdown& b = second.step.breakdown;
-  std::vector<Part> parts = {
-      {"matrix products", b.busy.gemm - a.busy.gemm},
-      {"attention", b.busy.attention - a.busy.attention},
-      {"elementwise kernels", b.busy.elementwise - a.busy.elementwise},
-      {"waiting for the host", b.busy.host - a.busy.host},
-      {"exposed TP", b.busy.tensor - a.busy.tensor},
-      {"exposed CP", b.busy.context - a.busy.context},
-      {"exposed EP", b.busy.expert - a.busy.expert},
-      {"compute slowed by communication", b.busy.contention - a.busy.contention},
-      {"pipeline", seconds(b.pipeline) - seconds(a.pipeline)},
-      {"exposed DP", seconds(b.data) - seconds(a.data)},
-      {"optimizer", seconds(b.optimizer) - seconds(a.optimizer)}};
+  std::vector<Part> parts;
+  for (const StepPart& part : step_parts())
+    parts.push_back(
+        {part.name, part.seconds(second.step.breakdown) - part.seconds(winner.step.breakdown)});
   std::stable_sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) {
     return std::max(x.saved, -x.saved) > std::max(y.saved, -y.saved);
   });

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "models/studies/training/step.hpp"
+#include "models/training/step/step_parts.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -28,41 +29,29 @@ std::string time_text(double time) {
 
 namespace {
 
-void add_part(TextTable& table, const char* name, double time, double whole) {
-  if (time < 1e-9) return;
-  table.add({name, time_text(time), fmt::format("{:.1f} %", 100 * time / whole)});
-}
+/// Shorter than this is not told.
+constexpr double kNothing = 1e-9;
 
 std::string breakdown_text(const StepResult& result) {
-  const StepBreakdown& parts = result.step.breakdown;
-  const PassTime& busy = parts.busy;
+  const StepBreakdown& breakdown = result.step.breakdown;
   const double whole = seconds(result.step.time);
   TextTable table("  ");
   table.align_right(1);
   table.align_right(2);
-  add_part(table, "matrix products", busy.gemm, whole);
-  add_part(table, "attention", busy.attention, whole);
-  add_part(table, "elementwise kernels", busy.elementwise, whole);
-  add_part(table, "waiting for the host", busy.host, whole);
-  add_part(table, "TP, exposed", busy.tensor, whole);
-  add_part(table, "CP, exposed", busy.context, whole);
-  add_part(table, "EP, exposed", busy.expert, whole);
-  add_part(table, "slower beside communication", busy.contention, whole);
-  add_part(table, "pipeline: bubble and sends", seconds(parts.pipeline), whole);
-  add_part(table, "DP, exposed", seconds(parts.data), whole);
-  add_part(table, "optimizer", seconds(parts.optimizer), whole);
-  std::string out = table.text();
+  for (const StepPart& part : step_parts()) {
+    const double time = part.seconds(breakdown);
+    if (time >= kNothing)
+      table.add(
+          {std::string(part.name), time_text(time), fmt::format("{:.1f} %", 100 * time / whole)});
+  }
   std::string hidden;
-  const auto add_hidden = [&](const char* name, double time) {
-    if (time >= 1e-9)
-      hidden += fmt::format("{}{} {}", hidden.empty() ? "" : ", ", name, time_text(time));
-  };
-  add_hidden("TP", busy.tensor_hidden);
-  add_hidden("CP", busy.context_hidden);
-  add_hidden("EP", busy.expert_hidden);
-  add_hidden("DP", seconds(parts.data_hidden));
-  if (!hidden.empty()) out += fmt::format("  hidden behind compute: {}\n", hidden);
-  return out;
+  for (const StepPart& part : hidden_step_parts()) {
+    const double time = part.seconds(breakdown);
+    if (time >= kNothing)
+      hidden += fmt::format("{}{} {}", hidden.empty() ? "" : ", ", part.name, time_text(time));
+  }
+  return table.text() +
+         (hidden.empty() ? "" : fmt::format("  hidden behind compute: {}\n", hidden));
 }
 
 std::string cost_text(const StepResult& result) {

@@ -9,6 +9,7 @@
 #include "models/studies/bench/bench.hpp"
 #include "models/studies/shared/job_json.hpp"
 #include "models/studies/training/step_timeline.hpp"
+#include "models/training/step/step_parts.hpp"
 
 namespace fabricast {
 
@@ -16,48 +17,46 @@ namespace {
 
 std::vector<ReportColumn> step_columns() {
   using namespace column;
-  return {kTopology,
-          kNodes,
-          whole("gpus"),
-          text("gpu"),
-          kNccl,
-          text("framework"),
-          text("model"),
-          text("precision"),
-          whole("sequence"),
-          whole("global_batch"),
-          whole("tp"),
-          whole("cp"),
-          whole("pp"),
-          whole("vpp"),
-          whole("ep"),
-          whole("etp"),
-          whole("dp"),
-          whole("micro_batch"),
-          text("sharding"),
-          text("order"),
-          text("context_exchange"),
-          text("recompute"),
-          s("step_s"),
-          s("lower_s"),
-          s("upper_s"),
-          number("tokens_per_s", {}, ".9g"),
-          number("mfu", {}, ".6g"),
-          s("gemm_s"),
-          s("attention_s"),
-          s("elementwise_s"),
-          s("host_s"),
-          s("tp_exposed_s"),
-          s("cp_exposed_s"),
-          s("ep_exposed_s"),
-          s("contention_s"),
-          s("pipeline_s"),
-          s("dp_exposed_s"),
-          s("optimizer_s"),
-          number("memory_bytes", "B", ".0f"),
-          flag("fits"),
-          number("usd_per_step", "USD", ".9g"),
-          number("usd_per_million_tokens", "USD", ".9g")};
+  std::vector<ReportColumn> out = {kTopology,
+                                   kNodes,
+                                   whole("gpus"),
+                                   text("gpu"),
+                                   kNccl,
+                                   text("framework"),
+                                   text("model"),
+                                   text("precision"),
+                                   whole("sequence"),
+                                   whole("global_batch"),
+                                   whole("tp"),
+                                   whole("cp"),
+                                   whole("pp"),
+                                   whole("vpp"),
+                                   whole("ep"),
+                                   whole("etp"),
+                                   whole("dp"),
+                                   whole("micro_batch"),
+                                   text("sharding"),
+                                   text("order"),
+                                   text("context_exchange"),
+                                   text("recompute"),
+                                   s("step_s"),
+                                   s("lower_s"),
+                                   s("upper_s"),
+                                   number("tokens_per_s", {}, ".9g"),
+                                   number("mfu", {}, ".6g")};
+  for (const StepPart& part : step_parts()) out.push_back(s(part.column));
+  out.insert(out.end(), {number("memory_bytes", "B", ".0f"), flag("fits"),
+                         number("usd_per_step", "USD", ".9g"),
+                         number("usd_per_million_tokens", "USD", ".9g")});
+  return out;
+}
+
+void append(std::vector<Json>& to, std::vector<Json> cells) {
+  std::ranges::move(cells, std::back_inserter(to));
+}
+
+void add_parts(std::vector<Json>& to, const StepBreakdown& breakdown) {
+  for (const StepPart& part : step_parts()) to.emplace_back(part.seconds(breakdown));
 }
 
 std::vector<Json> step_cells(const StepResult& result) {
@@ -65,50 +64,43 @@ std::vector<Json> step_cells(const StepResult& result) {
   const Layout& l = c.layout;
   const StepBand band = step_band(result);
   const double time = seconds(result.step.time);
-  const StepBreakdown& parts = result.step.breakdown;
-  const PassTime& busy = parts.busy;
-  return {c.topology,
-          c.nodes,
-          l.gpus,
-          result.gpu.name,
-          to_text(c.version),
-          c.framework,
-          c.model.name,
-          to_text(l.precision),
-          l.sequence,
-          l.global_batch,
-          l.tensor,
-          l.context,
-          l.pipeline,
-          l.virtual_stages,
-          l.expert,
-          l.expert_tensor,
-          l.data(),
-          l.micro_batch,
-          to_text(l.sharding),
-          to_text(l.order),
-          to_text(l.context_exchange),
-          to_text(l.recompute),
-          time,
-          time * band.low,
-          time * band.high,
-          result.tokens_per_s,
-          result.mfu,
-          busy.gemm,
-          busy.attention,
-          busy.elementwise,
-          busy.host,
-          busy.tensor,
-          busy.context,
-          busy.expert,
-          busy.contention,
-          seconds(parts.pipeline),
-          seconds(parts.data),
-          seconds(parts.optimizer),
-          result.memory.use.all(),
-          result.memory.fits,
-          result.cost ? Json(result.cost->step) : Json(),
-          result.cost ? Json(result.cost->million_tokens) : Json()};
+  std::vector<Json> out = {c.topology,
+                           c.nodes,
+                           l.gpus,
+                           result.gpu.name,
+                           to_text(c.version),
+                           c.framework,
+                           c.model.name,
+                           to_text(l.precision),
+                           l.sequence,
+                           l.global_batch,
+                           l.tensor,
+                           l.context,
+                           l.pipeline,
+                           l.virtual_stages,
+                           l.expert,
+                           l.expert_tensor,
+                           l.data(),
+                           l.micro_batch,
+                           to_text(l.sharding),
+                           to_text(l.order),
+                           to_text(l.context_exchange),
+                           to_text(l.recompute),
+                           time,
+                           time * band.low,
+                           time * band.high,
+                           result.tokens_per_s,
+                           result.mfu};
+  add_parts(out, result.step.breakdown);
+  append(out, {result.memory.use.all(), result.memory.fits,
+               result.cost ? Json(result.cost->step) : Json(),
+               result.cost ? Json(result.cost->million_tokens) : Json()});
+  return out;
+}
+std::vector<ReportColumn> hidden_columns() {
+  std::vector<ReportColumn> out = {column::text("variation")};
+  for (const StepPart& part : hidden_step_parts()) out.push_back(column::s(part.column));
+  return out;
 }
 
 /// Tables beside the rows: what they have no room for. `variation` tells steps apart.
@@ -122,9 +114,7 @@ struct Details {
        column::number("tokens_per_s_per_gpu"), column::number("model_flops"),
        column::whole("slowest_stage"), column::whole("tasks"), column::whole("collectives_asked"),
        column::whole("collectives_simulated"), column::text("layout")}};
-  ReportTable hidden{"hidden",
-                     {column::text("variation"), column::s("tp_hidden_s"), column::s("cp_hidden_s"),
-                      column::s("ep_hidden_s"), column::s("dp_hidden_s")}};
+  ReportTable hidden{"hidden", hidden_columns()};
   ReportTable memory{
       "memory",
       {column::text("variation"), column::number("capacity_bytes", "B"),
@@ -147,9 +137,10 @@ struct Details {
                  result.tokens_per_s / l.gpus, result.model_flops, result.step.breakdown.stage,
                  result.step.tasks, result.collectives.asked, result.collectives.simulated,
                  short_layout(l)});
-    const PassTime& busy = result.step.breakdown.busy;
-    hidden.add({variation, busy.tensor_hidden, busy.context_hidden, busy.expert_hidden,
-                seconds(result.step.breakdown.data_hidden)});
+    std::vector<Json> beside = {variation};
+    for (const StepPart& part : hidden_step_parts())
+      beside.emplace_back(part.seconds(result.step.breakdown));
+    hidden.add(std::move(beside));
     const MemoryUse& use = result.memory.use;
     memory.add({variation, result.gpu.memory.count, use.all(), use.weights, use.gradients,
                 use.optimizer, use.activations, use.transient, use.reserved});
@@ -163,10 +154,6 @@ struct Details {
     report.tables.insert(report.tables.end(), {layouts, hidden, memory, costs});
   }
 };
-
-void append(std::vector<Json>& to, std::vector<Json> cells) {
-  std::ranges::move(cells, std::back_inserter(to));
-}
 
 /// Cells of what is refused.
 std::vector<Json> blank() { return std::vector<Json>(step_columns().size()); }
@@ -368,64 +355,43 @@ Report traced_report(const TracedResult& result) {
 
 Report validation_report(const StepValidation& validation) {
   using namespace column;
-  const auto part = [](std::string_view name) { return number(name, "s", ".6g"); };
   Report out;
   out.study = "validate steps";
-  ReportTable rows("rows", {text("case_id"),
-                            s("measured_s"),
-                            s("predicted_s"),
-                            s("lower_s"),
-                            s("upper_s"),
-                            text("band_basis"),
-                            s("left_out_s"),
-                            s("left_out_lower_s"),
-                            s("left_out_upper_s"),
-                            text("framework"),
-                            text("gpu"),
-                            text("recompute"),
-                            number("memory_gb", "GB", ".2f"),
-                            flag("fits"),
-                            part("gemm_s"),
-                            part("attention_s"),
-                            part("elementwise_s"),
-                            part("host_s"),
-                            part("tensor_s"),
-                            part("context_s"),
-                            part("expert_s"),
-                            part("contention_s"),
-                            part("pipeline_s"),
-                            part("data_s"),
-                            part("optimizer_s")});
+  std::vector<ReportColumn> columns = {text("case_id"),
+                                       s("measured_s"),
+                                       s("predicted_s"),
+                                       s("lower_s"),
+                                       s("upper_s"),
+                                       text("band_basis"),
+                                       s("left_out_s"),
+                                       s("left_out_lower_s"),
+                                       s("left_out_upper_s"),
+                                       text("framework"),
+                                       text("gpu"),
+                                       text("recompute"),
+                                       number("memory_gb", "GB", ".2f"),
+                                       flag("fits")};
+  for (const StepPart& part : step_parts()) columns.push_back(number(part.column, "s", ".6g"));
+  ReportTable rows("rows", std::move(columns));
   for (const StepPrediction& row : validation.rows) {
     // Requests have neither layout nor parts.
     const StepBand band = step_band(row.result);
-    const StepBreakdown& parts = row.result.step.breakdown;
-    const PassTime& busy = parts.busy;
-    rows.add({row.id,
-              row.measured,
-              row.predicted,
-              row.predicted * band.low,
-              row.predicted * band.high,
-              band.basis(),
-              row.left_out,
-              row.left_out * row.unseen.low,
-              row.left_out * row.unseen.high,
-              row.result.framework.name,
-              row.result.gpu.name,
-              to_text(row.result.memory.recompute),
-              row.result.memory.use.all() * 1e-9,
-              row.result.memory.fits,
-              busy.gemm,
-              busy.attention,
-              busy.elementwise,
-              busy.host,
-              busy.tensor,
-              busy.context,
-              busy.expert,
-              busy.contention,
-              seconds(parts.pipeline),
-              seconds(parts.data),
-              seconds(parts.optimizer)});
+    std::vector<Json> cells = {row.id,
+                               row.measured,
+                               row.predicted,
+                               row.predicted * band.low,
+                               row.predicted * band.high,
+                               band.basis(),
+                               row.left_out,
+                               row.left_out * row.unseen.low,
+                               row.left_out * row.unseen.high,
+                               row.result.framework.name,
+                               row.result.gpu.name,
+                               to_text(row.result.memory.recompute),
+                               row.result.memory.use.all() * 1e-9,
+                               row.result.memory.fits};
+    add_parts(cells, row.result.step.breakdown);
+    rows.add(std::move(cells));
   }
   ReportTable left_out("left_out", {text("case_id"), text("why")});
   for (const LeftOut& one : validation.left_out) left_out.add({one.id, one.why});

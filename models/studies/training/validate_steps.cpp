@@ -72,7 +72,7 @@ class Cases {
     try {
       todo();
     } catch (const Error& error) {
-      outcomes_[i].refused = error.what();
+      outcomes_[i].refused = error.reason();
     }
   }
 

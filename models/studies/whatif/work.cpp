@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/bench/bench_bounds_text.hpp"
 #include "models/studies/whatif/mechanism.hpp"
+#include "models/training/step/step_parts.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -38,21 +38,6 @@ WorkRow row_of(const BenchRow& row) {
   return out;
 }
 
-/// What a step's time is made of besides its own kernels, in seconds.
-struct StepPart {
-  const char* name;
-  double time;
-};
-std::array<StepPart, 6> parts_of(const StepResult& result) {
-  const StepBreakdown& b = result.step.breakdown;
-  return {{{"DP, exposed", seconds(b.data)},
-           {"TP, exposed", b.busy.tensor},
-           {"CP, exposed", b.busy.context},
-           {"EP, exposed", b.busy.expert},
-           {"pipeline: bubble and sends", seconds(b.pipeline)},
-           {"slower beside communication", b.busy.contention}}};
-}
-
 WorkRow row_of(const StepResult& result) {
   WorkRow out;
   const StepConfig& config = result.config;
@@ -61,10 +46,11 @@ WorkRow row_of(const StepResult& result) {
   out.ranks = config.layout.gpus;
   out.time_us = microseconds_of(result.step.time);
   out.tokens_per_s = result.tokens_per_s;
-  for (const StepPart& part : parts_of(result)) {
-    if (part.time >= 0.01 * seconds(result.step.time))
+  for (const StepPart& part : step_parts()) {
+    const double time = part.seconds(result.step.breakdown);
+    if (part.kind == StepPart::Kind::communication && time >= 0.01 * seconds(result.step.time))
       out.choice +=
-          fmt::format("{}{} {}", out.choice.empty() ? "" : "; ", part.name, time_text(part.time));
+          fmt::format("{}{} {}", out.choice.empty() ? "" : "; ", part.name, time_text(time));
   }
   return out;
 }
@@ -74,11 +60,10 @@ std::string step_mechanism(const StepResult& before, const StepResult& after) {
   const double whole = std::fabs(seconds(after.step.time) - seconds(before.step.time));
   if (whole == 0) return {};
   std::string out;
-  const auto a = parts_of(before), b = parts_of(after);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double change = b[i].time - a[i].time;
+  for (const StepPart& part : step_parts()) {
+    const double change = part.seconds(after.step.breakdown) - part.seconds(before.step.breakdown);
     if (std::fabs(change) < 0.1 * whole) continue;
-    out += fmt::format("{}{}: {}{}", out.empty() ? "" : "; ", a[i].name, change < 0 ? "-" : "+",
+    out += fmt::format("{}{}: {}{}", out.empty() ? "" : "; ", part.name, change < 0 ? "-" : "+",
                        time_text(std::fabs(change)));
   }
   return out.empty() ? "many parts of the step, each a little" : out;
