@@ -53,6 +53,10 @@ std::size_t distance_to(std::string_view word, std::string_view known) {
 
 }  // namespace
 
+bool same_in_any_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
 std::string lower_case(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), lower);

@@ -12,6 +12,7 @@ std::string_view trimmed(std::string_view text);
 
 /// With small letters for capitals, those of ASCII.
 std::string lower_case(std::string_view text);
+bool same_in_any_case(std::string_view a, std::string_view b);
 
 /// Its letters and digits, small: "RTX 2080-Ti" is "rtx2080ti".
 std::string plain_word(std::string_view text);

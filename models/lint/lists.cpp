@@ -5,17 +5,13 @@
 #include "models/lint/rules.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/choices.hpp"
+#include "models/nccl/tuner/tuner.hpp"
 #include "sim/base/error.hpp"
 #include "text/words.hpp"
 
 namespace fabricast::lint_rules_detail {
 
 namespace {
-
-bool same_in_any_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
 
 bool is_known(std::string_view word, const std::vector<std::string>& known) {
   return std::ranges::any_of(known,
@@ -51,25 +47,6 @@ bool check_blanks(Sheet& sheet, const Setting& s) {
   return false;
 }
 
-/// Which collectives an algorithm exists for (src/graph/tuning.cc, ncclTopoTuneModel).
-bool serves(Algorithm a, Collective c) {
-  switch (a) {
-    case Algorithm::ring:
-      return true;
-    case Algorithm::tree:
-    case Algorithm::collnet_chain:
-    case Algorithm::nvls_tree:
-      return c == Collective::all_reduce;
-    case Algorithm::collnet_direct:
-    case Algorithm::nvls:
-      return c == Collective::all_reduce || c == Collective::all_gather ||
-             c == Collective::reduce_scatter;
-    case Algorithm::pat:
-      return c == Collective::all_gather || c == Collective::reduce_scatter;
-  }
-  return false;
-}
-
 /// Collectives that the list leaves without any algorithm.
 void check_left_out(Sheet& sheet, const Setting& s) {
   const NcclVersion version = sheet.input.version;
@@ -82,7 +59,7 @@ void check_left_out(Sheet& sheet, const Setting& s) {
   for (const Collective c : kAllCollectives) {
     if (!is_tuned(c)) continue;
     const bool any = std::ranges::any_of(kAllAlgorithms, [&](Algorithm a) {
-      return serves(a, c) && choices.allows(c, index_of(a));
+      return exists(a, c, version) && choices.allows(c, index_of(a));
     });
     if (!any) empty.emplace_back(to_text(c));
   }
@@ -167,7 +144,7 @@ void check_choice_list(Sheet& sheet, const Setting& s) {
       read_protocol_choices(s.value(), version, warnings);
     }
   } catch (const Error& error) {  // 2.24+: a list NCCL refuses for its order or its collective
-    Finding& f = sheet.add("FL016", Severity::error, s, error.what());
+    Finding& f = sheet.add("FL016", Severity::error, s, error.reason());
     f.source = "NCCL 2.27.7 src/graph/tuning.cc:43";
   }
 }

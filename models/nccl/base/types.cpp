@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "sim/base/error.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 namespace {
@@ -25,12 +26,6 @@ constexpr std::array<CollectiveNames, kCollectives> kCollectiveNames = {{
 constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames = {
     "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
 constexpr std::array<std::string_view, kProtocols> kProtocolNames = {"LL", "LL128", "Simple"};
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_in_any_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
 
 }  // namespace
 

@@ -9,13 +9,16 @@ bool is_gather(Collective c) {
   return c == Collective::all_gather || c == Collective::reduce_scatter;
 }
 
-std::string why_not_for(Algorithm a, NcclVersion version) {
+std::string why_not_for(Algorithm a, Collective c, NcclVersion version) {
   switch (a) {
     case Algorithm::pat:
       return version < kNccl2_23 ? "PAT exists since NCCL 2.23"
                                  : "PAT exists for all_gather and reduce_scatter only";
     case Algorithm::nvls:
     case Algorithm::collnet_direct:
+      if (is_gather(c))
+        return fmt::format("{} exists for {} since NCCL {}", to_text(a), to_text(c),
+                           a == Algorithm::nvls ? "2.19" : "2.20");
       return fmt::format("{} exists for all_reduce, all_gather and reduce_scatter only",
                          to_text(a));
     default:
@@ -145,7 +148,7 @@ bool exists(Algorithm a, Collective c, NcclVersion version) {
 }
 
 std::string why_not_in_model(const TunerInput& in, Collective c, Algorithm a, Protocol p) {
-  if (!exists(a, c, in.version)) return why_not_for(a, in.version);
+  if (!exists(a, c, in.version)) return why_not_for(a, c, in.version);
   // 2.18 takes no list for rings of anything but all_reduce.
   const bool is_always =
       in.version < kNccl2_19 && a == Algorithm::ring && c != Collective::all_reduce;
