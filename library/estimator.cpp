@@ -18,10 +18,10 @@ namespace {
 
 /// Options of `bench` that say where calls run and how, not which calls.
 constexpr std::array kSiteOptions = {
-    "topology", "nics",    "gpu",  "fabric",     "nodes",    "gpus-per-node",
-    "parts",    "nccl",    "env",  "env-file",   "sharp",    "tuner",
-    "network",  "routing", "seed", "background", "no-fold",  "one-shot",
-    "nthreads", "ngpus",   "root", "agg_iters",  "cudagraph"};
+    "topology",  "nics",       "gpu",      "fabric",   "nodes",    "gpus-per-node", "parts",
+    "nccl",      "env",        "env-file", "sharp",    "tuner",    "network",       "routing",
+    "seed",      "background", "no-fold",  "one-shot", "nthreads", "ngpus",         "root",
+    "agg_iters", "cudagraph",  "budget",   "exact"};
 
 void check_options(const Options& site) {
   const std::vector<std::string> known(kSiteOptions.begin(), kSiteOptions.end());

@@ -9,6 +9,7 @@
 #include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/bench/bench_call.hpp"
 #include "models/studies/bench/bench_engine_text.hpp"
+#include "models/studies/bench/fewer_nodes.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/unit_text.hpp"
@@ -32,16 +33,20 @@ BenchConfig checked(BenchConfig config) {
 /// Machines, and NCCL on them.
 struct CallEstimator::Place {
   Place(const BenchConfig& config, const Topology& topology, int nodes)
-      : Place(config, site_of(topology, config, nodes_of(config, nodes, config.network.routing))) {}
+      : Place(config, topology, nodes_of(config, nodes, config.network.routing)) {}
 
   const BenchBlock& block() const { return result.blocks.front(); }
 
+  NodesRequest asked;
   BenchResult result;  ///< of one block and no rows
   Communicator communicator;
 
  private:
-  Place(const BenchConfig& config, Site site)
-      : result{config,
+  Place(const BenchConfig& config, const Topology& topology, const NodesRequest& on)
+      : Place(config, on, site_of(topology, config, on)) {}
+  Place(const BenchConfig& config, const NodesRequest& on, Site site)
+      : asked(on),
+        result{config,
                {BenchBlock{site.cluster.hosts(), std::move(site.cluster), {}, {}, {}}},
                {},
                {}},
@@ -117,7 +122,9 @@ CallEstimate CallEstimator::found(const Place& place, Collective collective, Byt
   SimulationOptions options = options_of(config, block.network);
   if (poll) options.progress = [&poll](double) { poll(); };
   check_size(block.cluster, symmetry, options, *row);
-  RunTimes times = times_of(config, block.cluster, parts_.software, run, symmetry, options);
+  RunTimes times = times_of(
+      config, block.cluster, parts_.software, run, symmetry, options,
+      on_fewer_nodes(config, parts_.software, topology_, place.asked, block.cluster, *row));
   row->result = std::move(times.alone);
   row->in_a_row = times.in_a_row;
   row->bounds = std::move(times.bounds);
