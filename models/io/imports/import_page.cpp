@@ -35,7 +35,7 @@ bool read_page(const std::string& text, const std::string& file, ImportedFile& o
   try {
     for (const PagePart& part : parts_of_page(text, file)) tell_part(part, out);
   } catch (const Error& error) {
-    out.remark(error.what());
+    out.remark(error.reason());
   }
   return true;
 }

@@ -92,7 +92,7 @@ std::vector<ComparedChoice> compare_choices(const ImportedFile& log, const std::
                         same_word(protocol, logged.protocol) &&
                         (logged.channels == 0 || logged.channels == call.run.channels);
     } catch (const Error& error) {
-      compared.decided = error.what();
+      compared.decided = error.reason();
     }
   }
   return out;

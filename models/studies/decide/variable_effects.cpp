@@ -67,7 +67,7 @@ std::vector<VariableEffect> variable_effects(const Topology& topology, const Dec
       effect.without = decide_row(made, row.collective, row.requested);
       effect.changes_ways = block.sample && run && takes_other_ways(*block.sample, *run, made);
     } catch (const Error& error) {
-      effect.problem = error.what();
+      effect.problem = error.reason();
     }
     out.push_back(std::move(effect));
   }

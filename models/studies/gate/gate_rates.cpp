@@ -48,7 +48,7 @@ class Rater {
     try {
       mapped_.back() = map_run(runs()[run], parts_);
     } catch (const Error& error) {
-      out_.left_out.push_back(fmt::format("{}: {}", runs()[run].id, error.what()));
+      out_.left_out.push_back(fmt::format("{}: {}", runs()[run].id, error.reason()));
     }
   }
 

@@ -203,10 +203,10 @@ class Expecter {
         for (const JudgeRow& row : out_.rows)
           simulated.limits.push_back(limits_of(*places.back(), row.size));
       } catch (const Error& error) {
-        simulated.refused = error.what();
+        if (&simulated == &out_.causes.front()) throw;
+        simulated.refused = error.reason();
       }
     }
-    if (!out_.causes.front().refused.empty()) throw Error(out_.causes.front().refused);
     simulate_as_described(*places.front());
     for (std::uint64_t most = kCauseSlices; most <= kCauseSlicesMax; most *= 2)
       simulate_causes(places, most);
@@ -215,16 +215,16 @@ class Expecter {
 
   void simulate_as_described(const Loaded& place) {
     SimulatedSuspect& healthy = out_.causes.front();
-    std::vector<std::string> refused(out_.rows.size());
+    std::vector<std::optional<Error>> refused(out_.rows.size());
     for_each_(out_.rows.size(), [&](std::size_t row) {
       try {
         healthy.times_us[row] = time_us(place, out_.rows[row]);
       } catch (const Error& error) {
-        refused[row] = error.what();
+        refused[row] = error;
       }
     });
-    for (const std::string& why : refused)
-      if (!why.empty()) throw Error(why);
+    for (const std::optional<Error>& why : refused)
+      if (why) throw *why;
     for (std::size_t row = 0; row < out_.rows.size(); ++row)
       out_.rows[row].expected_us = healthy.times_us[row];
   }
@@ -254,7 +254,7 @@ class Expecter {
           try {
             take(*places[cause], cause, row);
           } catch (const Error& error) {
-            simulated.refused = error.what();
+            simulated.refused = error.reason();
           }
         }
       }

@@ -284,7 +284,7 @@ void simulate_all(const UpgradeConfig& config, const PartsCatalogue& parts, cons
         (is_after ? stretch->after_us : stretch->before_us) =
             site.time_us(collective, stretch->size);
     } catch (const Error& error) {
-      problems[i] = fmt::format("{}: times are not simulated: {}", target.name, error.what());
+      problems[i] = fmt::format("{}: times are not simulated: {}", target.name, error.reason());
     }
   });
   for (const std::string& problem : problems)
