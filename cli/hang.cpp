@@ -7,7 +7,6 @@
 #include "cli/options/values.hpp"
 #include "cli/output/answers.hpp"
 #include "cli/output/outputs.hpp"
-#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/import_file.hpp"
@@ -28,10 +27,10 @@ struct HangOptions {
   std::string trace() const { return traces.empty() ? "" : traces.front(); }
 };
 
-int give(const HangOptions& options, const HangResult& result, double timeout_s,
-         const Answers& answers) {
+int give(const HangOptions& options, const std::string& heading, const HangResult& result,
+         double timeout_s, const Answers& answers) {
   answers.give(
-      options.format, [&] { return hang_text(result, timeout_s); },
+      options.format, [&] { return heading + hang_text(result, timeout_s); },
       [&] { return hang_report(result, timeout_s); });
   return result.hangs() ? kCheckFailed : kDone;
 }
@@ -43,16 +42,17 @@ void write_calls(const HangOptions& options, const std::vector<RankCall>& calls,
 }
 
 /// One step of the layout, with the fault in it if there is one.
-HangResult hang_of_layout(const HangOptions& options, Outputs& outputs) {
+int run_layout(const HangOptions& options, Outputs& outputs, double timeout_s,
+               const Answers& answers) {
   std::optional<HangFault> fault;
   if (!options.fault.empty())
     fault = of_option("--fault", [&] { return parse_hang_fault(options.fault); });
   const CallsOfLayout made =
       calls_of_layout(options.layout, fault ? &*fault : nullptr, load_parts(options.parts));
   write_calls(options, made.calls, outputs);
-  if (options.format == "text")
-    print_out("# {}\n# fault: {}\n", made.step, fault ? fault->text : "none");
-  return find_hang(made);
+  const std::string heading =
+      fmt::format("# {}\n# fault: {}\n", made.step, fault ? fault->text : "none");
+  return give(options, heading, find_hang(made), timeout_s, answers);
 }
 
 int run_scenario(const HangOptions& options, const std::string& text, Outputs& outputs,
@@ -86,12 +86,11 @@ int run(const HangOptions& options, const CLI::App& command, const Answers& answ
   const double seconds = static_cast<double>(timeout.ps) / 1e12;
   check_options(options, command);
   Outputs outputs(command);
-  if (!options.layout.empty())
-    return give(options, hang_of_layout(options, outputs), seconds, answers);
+  if (!options.layout.empty()) return run_layout(options, outputs, seconds, answers);
   const std::string hint = "hang takes a trace of calls, or a log";
   if (are_records(options.traces)) {
     const RecordedCalls read = read_records(options.traces, on_all_cores(answers, {}));
-    return give(options, find_hang(read.calls, read.job), seconds, answers);
+    return give(options, "", find_hang(read.calls, read.job), seconds, answers);
   }
   const bool large = is_large_file(options.trace());
   const std::string text =
@@ -101,8 +100,8 @@ int run(const HangOptions& options, const CLI::App& command, const Answers& answ
   if (begin == std::string::npos || text[begin] != '{') {
     const ImportedFile read =
         large ? import_file(options.trace(), hint) : import_text(text, options.trace());
-    const bool is_log = read.kind == "PyTorch watchdog log" || read.kind == "NCCL_DEBUG log" ||
-                        read.kind == "nccl-tests";
+    const bool is_log = read.kind == import_kind::kWatchdog || read.kind == import_kind::kNcclLog ||
+                        read.kind == import_kind::kNcclTests;
     if (!is_log)
       throw Error(Place{options.trace(), 0, {}}, "neither calls nor the log of a watchdog",
                   "docs/hang.md says what a trace is");
@@ -112,7 +111,7 @@ int run(const HangOptions& options, const CLI::App& command, const Answers& answ
     return kDone;
   }
   return give(
-      options,
+      options, "",
       find_hang(large ? read_call_trace(options.trace()) : parse_call_trace(text, options.trace())),
       seconds, answers);
 }

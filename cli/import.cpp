@@ -61,8 +61,11 @@ int run(const ImportOptions& options, const CLI::App& command, const Answers& an
   bool all_known = true;
   for (const std::string& file : options.files) {
     const ImportedFile read = import_file(file, "import takes what a tool printed");
-    const bool compares =
-        !options.topology.empty() && read.kind.find("NCCL_DEBUG") != std::string::npos;
+    const bool compares = !options.topology.empty();
+    if (compares && read.kind != import_kind::kNcclLog && read.choices.empty())
+      throw Error(fmt::format("--topology: {} is no log of NCCL", file),
+                  "it compares what NCCL chose in a log (NCCL_DEBUG=INFO) with what it would on a "
+                  "topology");
     std::vector<ComparedChoice> compared;
     if (compares)
       compared = compare_choices(read, options.topology, options.nodes, load_parts(options.parts));
@@ -98,7 +101,7 @@ void add_import(CLI::App& app, Action& action) {
       "import", "what a file is and says: outputs of tools, logs, traces, topologies, settings");
   command->add_option("files", options->files, "files, of any of the kinds in docs/import.md")
       ->required();
-  add_topology_option(*command, options->topology)
+  add_topology_option(*command, options->topology, "--topology", "--write")
       ->description("of a log of NCCL: its choices beside those of this preset, YAML file or XML");
   add_output_option(*command, "--write", options->write,
                     "a file for --fabric of ibnetdiscover's output; for --topology of nvidia-smi "

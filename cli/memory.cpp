@@ -79,7 +79,7 @@ void add_memory(CLI::App& app, Action& action) {
   options->job.also_acting = memory_variables();
   CLI::App* command = app.add_subcommand(
       "memory", "what NCCL's communicators take of GPU and host memory, and what takes less");
-  add_topology_option(*command, options->topology);
+  add_topology_option(*command, options->topology, "--topology", "--layout");
   add_fabric_option(*command, options->fabric);
   add_job_options(*command, options->job);
   command->get_option("--nccl")->description(

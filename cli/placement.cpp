@@ -104,7 +104,7 @@ void add_placement(CLI::App& app, Action& action) {
                       "what the job might have had besides; default: all of the tree");
   command->add_option("--labels", options->labels,
                       "keys of node labels that name switches, the nearest first");
-  add_topology_option(*command, options->topology);
+  add_topology_option(*command, options->topology, "--topology", "--layout");
   command->add_option(
       "--fabric", options->fabric,
       "preset name or YAML file; default: non-blocking rails with the tree's leaves");

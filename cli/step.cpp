@@ -107,7 +107,7 @@ void add_step(CLI::App& app, Action& action) {
       "--calls", options->calls,
       "in place of a layout: the collective calls of this trace of PyTorch (Kineto, "
       "execution trace, Chakra's JSON), or of a folder with a Kineto trace of each rank, with:");
-  add_topology_option(*command, options->topology);
+  add_topology_option(*command, options->topology, "--topology", "layout");
   command->add_option("--fabric", options->fabric, "fabric of several nodes");
   command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")
       ->check(whole_number(1, 1 << 10));

@@ -50,8 +50,8 @@ std::string with_options(const CLI::App& command, const std::string& topology) {
   return out;
 }
 
-CLI::Option* add_topology_option(CLI::App& command, std::string& topology,
-                                 const std::string& name) {
+CLI::Option* add_topology_option(CLI::App& command, std::string& topology, const std::string& name,
+                                 const char* or_of) {
   CLI::Option* option = command.add_option(
       name, topology,
       "preset (fabricast list topologies), YAML file, NCCL's XML or log, or nvidia-smi topo -m");
@@ -62,8 +62,13 @@ CLI::Option* add_topology_option(CLI::App& command, std::string& topology,
       .add_option("--gpu",
                   "the GPU, where another fits in its place or the topology leaves it open")
       ->type_name("PART");
-  command.parse_complete_callback([&command, &topology] {
-    if (topology.empty()) return;
+  command.parse_complete_callback([&command, &topology, name, or_of] {
+    if (topology.empty()) {
+      if (!asked_changes(command).empty() && (or_of == nullptr || !given(command, or_of)))
+        throw Error(fmt::format("{}: there is no {} that it changes",
+                                given(command, "--nics") ? "--nics" : "--gpu", name));
+      return;
+    }
     topology = with_changes(topology, asked_changes(command));
     say_what_it_is(topology, parts_of(command));
   });

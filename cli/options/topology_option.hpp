@@ -10,8 +10,11 @@ namespace fabricast {
 
 /// The option `name` (--topology, or a positional one) and --nics, --gpu. As soon as the command
 /// line is read, `topology` has the changes in its name and stderr says what it stands for.
+/// `or_of`: the option whose file says a topology where there is none; the command gives that one
+/// the changes. Without either they are refused.
 CLI::Option* add_topology_option(CLI::App& command, std::string& topology,
-                                 const std::string& name = "--topology");
+                                 const std::string& name = "--topology",
+                                 const char* or_of = nullptr);
 
 /// --nics and --gpu.
 NodeChanges asked_changes(const CLI::App& command);

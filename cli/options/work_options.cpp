@@ -66,7 +66,7 @@ Work WorkOptions::work(const CLI::App& command) const {
 }
 
 void add_work_options(CLI::App& command, WorkOptions& options) {
-  add_topology_option(command, options.topology);
+  add_topology_option(command, options.topology, "--topology", "--layout");
   add_fabric_option(command, options.fabric);
   command.add_option("--layout", options.layout,
                      "LAYOUT.yaml of `step`: a training step in place of sizes and collectives");

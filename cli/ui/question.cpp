@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/output/outputs.hpp"
+#include "cli/output/streams.hpp"
 #include "cli/program.hpp"
 #include "models/io/imports/ib_network.hpp"
 #include "models/io/imports/import_file.hpp"
@@ -172,6 +173,8 @@ Answered answer(const std::string& study, const Json& body, const OwnFolder& fol
     if (!has(kStudies, study)) throw Error(fmt::format("\"{}\" is no study", study.substr(0, 60)));
     if (!body.is_object()) throw Error("a question is a JSON object");
     files.emplace(body, folder);
+    // What a command prints beside its report is for a terminal.
+    const StreamListener unheard([](std::string_view) {}, [](std::string_view) {});
     Answers answers;
     answers.prints = false;
     answers.also = [&](PagePart part) { out.part = files->shown(part_json(part)); };

@@ -2,7 +2,7 @@
 // The page: tabs, banner, files, footer.
 globalThis.fabricast ??= {};
 (() => {
-  const largest_file = 32 * 1024 * 1024;
+  const largest_file = 16 * 1024 * 1024; // the server takes no more
   let catalogue = null;
   let shown = ""; // name of the view
   const open = new Map(); // views that were made

@@ -35,6 +35,12 @@ struct LoggedChoice {
   bool operator==(const LoggedChoice&) const = default;
 };
 
+/// The kinds that others ask for; the rest is named by who reads it.
+namespace import_kind {
+inline constexpr std::string_view kNcclLog = "NCCL_DEBUG log", kNcclTests = "nccl-tests",
+                                  kWatchdog = "PyTorch watchdog log";
+}  // namespace import_kind
+
 struct ImportedFile {
   std::string kind;  ///< "nvidia-smi topo -m"; "" = not known
   std::vector<ImportFinding> found;

@@ -47,7 +47,7 @@ class NcclLogReader {
   bool read(const LogText& log) {
     for (const LogLine& line : log.lines) take(line.text);
     if (lines_ == 0) return false;
-    out_.kind = "NCCL_DEBUG log";
+    out_.kind = import_kind::kNcclLog;
     tell();
     return true;
   }

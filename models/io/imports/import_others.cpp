@@ -68,7 +68,7 @@ void tell_node(const NodeDescription& node, ImportedFile& out) {
   try {
     check_is_detected(node);
   } catch (const Error& error) {
-    out.remark(error.what());
+    out.remark(error.reason());
   }
 }
 
@@ -155,11 +155,11 @@ bool read_xml(const std::string& text, const std::string& file, ImportedFile& ou
       tell_node(parse_nccl_xml(text, file), out);
     } catch (const Error& error) {
       tell_elements(xml.root(), out);
-      out.remark(error.what());
+      out.remark(error.reason());
     }
   } catch (const Error& error) {
     out.kind = text.find("<algo ") != std::string::npos ? "MSCCL algorithm" : "XML";
-    out.remark(error.what());
+    out.remark(error.reason());
   }
   return true;
 }
@@ -280,8 +280,8 @@ bool read_nccl_tests(const std::string& text, const std::string& file, ImportedF
     out.kind = "nccl-tests (JSON)";
     tell_tables(log, out);
   } catch (const Error& error) {
-    out.kind = "nccl-tests";
-    out.remark(error.what());
+    out.kind = import_kind::kNcclTests;
+    out.remark(error.reason());
   }
   return true;
 }
@@ -293,7 +293,7 @@ bool read_nccl_tests_lines(const LogText& text, ImportedFile& out) {
     return torch && tell_torch_bench(out);
   }
   if (text.has_info && log.rows() == 0) return false;
-  out.kind = "nccl-tests";
+  out.kind = import_kind::kNcclTests;
   tell_tables(log, out);
   tell_beside(text, out);
   return true;

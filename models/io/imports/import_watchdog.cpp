@@ -58,7 +58,7 @@ class WatchdogReader {
   bool read(const LogText& log) {
     for (const LogLine& line : log.lines) take(line.text);
     if (waits_.empty() && stuck_.empty()) return false;
-    out_.kind = "PyTorch watchdog log";
+    out_.kind = import_kind::kWatchdog;
     tell();
     return true;
   }
