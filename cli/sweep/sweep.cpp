@@ -205,22 +205,23 @@ void give(const std::vector<SweepOutcome>& outcomes, const std::string& format,
 }
 
 /// Runs what is left to do in the store, on this host.
-CrewEnd run_here(const SweepOptions& options, const Sweep& sweep, int jobs,
+CrewEnd run_here(const SweepOptions& options, const SweepWork& work, int jobs,
                  const Answers& answers) {
   const auto unfinished = [&] {
-    return Store(options.store, StoreAccess::read).unfinished(this_version());
+    return Store(options.store, StoreAccess::read).unfinished(work.sweep, this_version());
   };
   const std::int64_t before = unfinished();
   if (before == 0) return {};
   Progress progress(answers);
   const auto told = progress.callback();
-  int ticks = 0;
+  std::int64_t ticks = 0;
+  const std::int64_t pause = std::max<std::int64_t>(5, before / 10'000);  // to count takes its time
   const auto begin = std::chrono::steady_clock::now();
   const CrewEnd end = run_crew(
-      static_cast<int>(std::min<std::int64_t>(jobs, before)),
-      [&] { work_on(options.store, sweep.question_file); }, [&] { return unfinished() > 0; },
+      static_cast<int>(std::min<std::int64_t>(jobs, before)), [&] { work_on(options.store, work); },
+      [&] { return unfinished() > 0; },
       [&] {
-        if (!told || ++ticks % 5 != 0) return;
+        if (!told || ++ticks % pause != 0) return;
         told(1 - static_cast<double>(unfinished()) / static_cast<double>(before));
       });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -278,9 +279,11 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
   {
     Store store(options.store, StoreAccess::write);
     store.add_points(sweep.name, store_points(points), this_version());
-    if (options.retry_failed) store.retry_failed(this_version());
+    if (options.retry_failed) store.retry_failed(sweep.name, this_version());
   }
-  const CrewEnd end = run_here(options, sweep, jobs, answers);
+  SweepWork work{sweep.name, sweep.question_file, {}};
+  for (const SweepPoint& point : points) work.questions.emplace(point.sha256, point.question);
+  const CrewEnd end = run_here(options, work, jobs, answers);
   if (!end.failure.empty() && !end.was_stopped)
     print_err("fabricast sweep: {}; nothing is lost: run it again\n", end.failure);
   Store(options.store, StoreAccess::write).settle();

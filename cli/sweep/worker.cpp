@@ -127,9 +127,10 @@ class Heartbeat {
 
 class Worker {
  public:
-  Worker(const std::string& store, std::string file)
+  Worker(const std::string& store, const SweepWork& work)
       : store_(store, StoreAccess::write),
-        file_(std::move(file)),
+        path_(store),
+        work_(work),
         name_(worker_name()),
         version_(this_version()),
         heartbeat_(store, name_) {
@@ -139,9 +140,11 @@ class Worker {
   void run() {
     while (stop_asked == 0) {
       const auto begin = std::chrono::steady_clock::now();
-      const std::vector<Claimed> claimed = store_.claim(name_, version_, batch_, now(), kLease);
+      const std::vector<Claimed> claimed =
+          store_.claim(work_.sweep, name_, version_, batch_, now(), kLease);
       if (claimed.empty()) {
-        if (!others_work()) return;
+        // What others have claimed may come back.
+        if (store_.unfinished(work_.sweep, version_) == 0) return;
         std::this_thread::sleep_for(kPause);
         continue;
       }
@@ -163,7 +166,7 @@ class Worker {
       result.error = fmt::format("{} workers died at this point", one.tries - 1);
     } else {
       try {
-        result = answer_point(one.question, file_, stop_asked);
+        result = answer_point(question_of(one), work_.file, stop_asked);
       } catch (const Stopped&) {
         return;
       }
@@ -172,17 +175,19 @@ class Worker {
     store_.finish(one, version_, result);
   }
 
-  /// What they have claimed may come back.
-  bool others_work() {
-    bool out = false;
-    store_.select("SELECT 1 FROM work WHERE program = ? AND data = ? AND state != 'failed' LIMIT 1",
-                  {version_.program, version_.data},
-                  [&](std::span<const StoreCell>) { out = true; });
-    return out;
+  std::string question_of(const Claimed& one) const {
+    const auto known = work_.questions.find(one.job_sha256);
+    if (known == work_.questions.end())
+      throw Error(Place{path_, 0, {}},
+                  fmt::format("another run has changed the points of sweep {}", work_.sweep),
+                  "give one of the two another name, or a store of its own");
+    return std::string(known->second);
   }
 
   Store store_;
-  std::string file_, name_;
+  std::string path_;
+  const SweepWork& work_;
+  std::string name_;
   StoreVersion version_;
   Heartbeat heartbeat_;
   std::size_t batch_ = 1;
@@ -216,11 +221,11 @@ StoreResult answer_point(const std::string& question, const std::string& file,
   return out;
 }
 
-void work_on(const std::string& store, const std::string& file) {
+void work_on(const std::string& store, const SweepWork& work) {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked = 1; };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-  Worker(store, file).run();
+  Worker(store, work).run();
 }
 
 }  // namespace fabricast

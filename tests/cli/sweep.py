@@ -147,6 +147,35 @@ def interrupted(folder):
     return "claims are given back"
 
 
+def another_folder_is_left_alone(folder):
+    """Two sweeps name other machines by the same name: each answers its own."""
+    times = {}
+    store = folder / "both.sqlite"
+    for name, node in [("a", "dgx-a100"), ("b", "hgx-b200")]:
+        question = SWEEP.split("axes:")[0].replace("grid", name).replace("dgx-h100", "node.yaml")
+        path = sweep_file(folder / name, question + "axes:\n  sizes: [1GiB]\n")
+        preset = subprocess.run([program(), "topo", node, "--format", "yaml"], check=True,
+                                capture_output=True, text=True).stdout
+        (path.parent / "node.yaml").write_text(preset)
+        sweep(path, path.parent / "alone.sqlite")
+        times[name] = points(path.parent / "alone.sqlite")[0][2]
+        if name == "a":  # as if it had been interrupted
+            sweep(path, store)
+            with sqlite3.connect(store) as db:
+                db.execute("INSERT INTO work(question, program, data, tries, state) "
+                           "SELECT question, program, data, 0, 'open' FROM result")
+                db.executescript("DELETE FROM report; DELETE FROM result")
+    sweep(folder / "b" / "grid.yaml", store)
+    found = "SELECT sweep, time_us FROM points ORDER BY sweep"
+    with sqlite3.connect(store) as db:
+        assert dict(db.execute(found)) == {"a": None, "b": times["b"]}, times
+    sweep(folder / "a" / "grid.yaml", store)
+    with sqlite3.connect(store) as db:
+        assert dict(db.execute(found)) == times
+    assert times["a"] != times["b"]
+    return "2 machines of one name"
+
+
 def wrong_points_stop_it(folder):
     path = sweep_file(folder, SWEEP.replace("nodes: [1, 2, 4, 16]", "nodes: [1, 0, -3]"))
     store = path.parent / "none.sqlite"
@@ -211,6 +240,7 @@ if __name__ == "__main__":
                 two_at_once,
                 shares_are_merged,
                 interrupted,
+                another_folder_is_left_alone,
                 wrong_points_stop_it,
                 printed_commands_work,
                 failures_are_kept,

@@ -44,12 +44,12 @@ Store::Counts Store::counts(const std::string& sweep, const StoreVersion& versio
   return out;
 }
 
-std::int64_t Store::unfinished(const StoreVersion& version) {
+std::int64_t Store::unfinished(const std::string& sweep, const StoreVersion& version) {
   std::int64_t out = 0;
   SqliteStatement& statement = database_->prepared(
-      "SELECT count(*) FROM work WHERE state IN ('open', 'claimed') AND program = ?1 AND data = "
-      "?2");
-  statement.with(version.program, version.data).each([&] { out = statement.whole(0); });
+      "SELECT count(*) FROM work w WHERE state IN ('open', 'claimed') AND program = ?1 AND data = "
+      "?2 AND EXISTS(SELECT 1 FROM point p WHERE p.sweep = ?3 AND p.question = w.question)");
+  statement.with(version.program, version.data, sweep).each([&] { out = statement.whole(0); });
   return out;
 }
 

@@ -111,20 +111,23 @@ bool is_answered(SqliteDatabase& database, std::int64_t question, const Claimed&
 
 }  // namespace
 
-std::vector<Claimed> Store::claim(const std::string& worker, const StoreVersion& version,
-                                  std::size_t most, std::int64_t now_s, std::int64_t lease_s) {
+std::vector<Claimed> Store::claim(const std::string& sweep, const std::string& worker,
+                                  const StoreVersion& version, std::size_t most, std::int64_t now_s,
+                                  std::int64_t lease_s) {
   require_write();
   SqliteChange change(*database_);
   take_over(*database_, version, now_s, gone_);
   std::vector<Claimed> out;
   std::vector<std::int64_t> questions;
   SqliteStatement& open = database_->prepared(
-      "SELECT w.question, q.job_sha256, q.study, q.text, w.tries + 1 "
+      "SELECT w.question, q.job_sha256, q.study, w.tries + 1 "
       "FROM work w INDEXED BY work_state CROSS JOIN question q ON q.id = w.question "
-      "WHERE w.state = 'open' AND w.program = ?1 AND w.data = ?2 ORDER BY w.question LIMIT ?3");
-  open.with(version.program, version.data, static_cast<std::int64_t>(most)).each([&] {
+      "WHERE w.state = 'open' AND w.program = ?1 AND w.data = ?2 AND "
+      "EXISTS(SELECT 1 FROM point p WHERE p.sweep = ?3 AND p.question = w.question) "
+      "ORDER BY w.question LIMIT ?4");
+  open.with(version.program, version.data, sweep, static_cast<std::int64_t>(most)).each([&] {
     questions.push_back(open.whole(0));
-    out.push_back({open.text(1), open.text(2), open.text(3), static_cast<int>(open.whole(4))});
+    out.push_back({open.text(1), open.text(2), static_cast<int>(open.whole(3))});
   });
   SqliteStatement& take = database_->prepared(
       "UPDATE work SET state = 'claimed', claimed_by = ?4, lease_until = ?5 "
@@ -173,21 +176,21 @@ void Store::finish(const Claimed& claimed, const StoreVersion& version, const St
   change.commit();
 }
 
-int Store::retry_failed(const StoreVersion& version) {
+int Store::retry_failed(const std::string& sweep, const StoreVersion& version) {
   require_write();
+  const std::string failed =
+      "state = 'failed' AND program = ?1 AND data = ?2 "
+      "AND question IN (SELECT question FROM point WHERE sweep = ?3)";
   SqliteChange change(*database_);
   database_
       ->prepared(
           "DELETE FROM result WHERE (question, program, data) IN "
-          "(SELECT question, program, data FROM work "
-          "WHERE state = 'failed' AND program = ?1 AND data = ?2)")
-      .with(version.program, version.data)
+          "(SELECT question, program, data FROM work WHERE " +
+          failed + ")")
+      .with(version.program, version.data, sweep)
       .run();
-  database_
-      ->prepared(
-          "UPDATE work SET state = 'open', tries = 0 "
-          "WHERE state = 'failed' AND program = ?1 AND data = ?2")
-      .with(version.program, version.data)
+  database_->prepared("UPDATE work SET state = 'open', tries = 0 WHERE " + failed)
+      .with(version.program, version.data, sweep)
       .run();
   const std::int64_t out = database_->changes();
   change.commit();

@@ -61,7 +61,7 @@ inline std::vector<StorePoint> points(std::int64_t count) {
 inline StoreResult result(const Claimed& claimed, std::size_t size = 100) {
   StoreResult out;
   out.report = R"({"of":")" + claimed.job_sha256 + R"(","pad":")" + std::string(size, 'x') + "\"}";
-  out.answer = "answer of " + claimed.question;
+  out.answer = "answer of " + claimed.study;
   out.cpu_s = 0.25;
   out.max_rss_bytes = 1 << 20;
   out.finished_at = "2026-12-01T00:00:00Z";
@@ -108,7 +108,7 @@ inline std::vector<std::string> jobs(const std::vector<Claimed>& claimed) {
 }
 
 inline void finish_all(Store& store, const std::string& worker = "w", std::size_t size = 100) {
-  for (const Claimed& c : store.claim(worker, kNow, 1000, 0, 60))
+  for (const Claimed& c : store.claim("grid", worker, kNow, 1000, 0, 60))
     store.finish(c, kNow, result(c, size));
 }
 

@@ -24,19 +24,18 @@ TEST_CASE("a sweep from its points to its results") {
   CHECK(counts(store) == "3 points: 0 done, 0 failed, 0 claimed, 3 open");
 
   // In the order of the points, whatever the order of their keys.
-  const std::vector<Claimed> first = store.claim("a", kNow, 2, 100, 60);
+  const std::vector<Claimed> first = store.claim("grid", "a", kNow, 2, 100, 60);
   CHECK(jobs(first) == std::vector{job(0), job(1)});
   CHECK(first[1].study == "step");
-  CHECK(first[1].question == R"({"n":1})");
   CHECK(first[1].tries == 1);
   CHECK(counts(store) == "3 points: 0 done, 0 failed, 2 claimed, 1 open");
   store.finish(first[0], kNow, result(first[0]));
   store.finish(first[1], kNow, error("no such fabric"));
   CHECK(counts(store) == "3 points: 1 done, 1 failed, 0 claimed, 1 open");
 
-  const std::vector<Claimed> last = store.claim("a", kNow, 9, 100, 60);
+  const std::vector<Claimed> last = store.claim("grid", "a", kNow, 9, 100, 60);
   CHECK(jobs(last) == std::vector{job(2)});
-  CHECK(store.claim("b", kNow, 9, 100, 60).empty());
+  CHECK(store.claim("grid", "b", kNow, 9, 100, 60).empty());
   store.finish(last[0], kNow, result(last[0]));
   CHECK(counts(store) == "3 points: 2 done, 1 failed, 0 claimed, 0 open");
 
@@ -45,10 +44,10 @@ TEST_CASE("a sweep from its points to its results") {
   CHECK(rows(store,
              "SELECT place, program, data, study, answer, error, error_place, cpu_s, "
              "max_rss_bytes, finished_at, step_s, nodes, algorithm, mfu FROM points") ==
-        "0 0.2.0 2026-11-30 bench answer of {\"n\":0} - - 0.25 1048576 2026-12-01T00:00:00Z 0.5 4 "
+        "0 0.2.0 2026-11-30 bench answer of bench - - 0.25 1048576 2026-12-01T00:00:00Z 0.5 4 "
         "Ring -|"
         "1 0.2.0 2026-11-30 step - no such fabric a.yaml:3 0 0  - - - -|"
-        "2 0.2.0 2026-11-30 bench answer of {\"n\":2} - - 0.25 1048576 2026-12-01T00:00:00Z 0.5 4 "
+        "2 0.2.0 2026-11-30 bench answer of bench - - 0.25 1048576 2026-12-01T00:00:00Z 0.5 4 "
         "Ring -");
   CHECK(rows(store, "SELECT key, value FROM meta WHERE key = 'schema_version'") ==
         "schema_version 2");
@@ -60,7 +59,7 @@ TEST_CASE("a report is kept byte by byte") {
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(1), kNow);
-  const Claimed claimed = store.claim("a", kNow, 1, 0, 60).at(0);
+  const Claimed claimed = store.claim("grid", "a", kNow, 1, 0, 60).at(0);
   StoreResult odd = result(claimed);
   odd.report = std::string("{\"a\": 1.50}\n\0\xff\xc3\xa4", 16);
   store.finish(claimed, kNow, odd);
@@ -74,10 +73,10 @@ TEST_CASE("adding the same points again changes nothing") {
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(4), kNow);
-  const std::vector<Claimed> claimed = store.claim("a", kNow, 2, 0, 60);
+  const std::vector<Claimed> claimed = store.claim("grid", "a", kNow, 2, 0, 60);
   store.finish(claimed[0], kNow, result(claimed[0]));
   store.finish(claimed[1], kNow, error("too large"));
-  static_cast<void>(store.claim("a", kNow, 1, 0, 60));
+  static_cast<void>(store.claim("grid", "a", kNow, 1, 0, 60));
   const std::string before =
       rows(store, "SELECT * FROM work") + rows(store, "SELECT * FROM result");
   store.add_points("grid", points(4), kNow);
@@ -89,7 +88,7 @@ TEST_CASE("points that are no longer listed go, with their work; results stay") 
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(4), kNow);
-  const std::vector<Claimed> claimed = store.claim("a", kNow, 2, 0, 60);
+  const std::vector<Claimed> claimed = store.claim("grid", "a", kNow, 2, 0, 60);
   store.finish(claimed[0], kNow, result(claimed[0]));
   store.finish(claimed[1], kNow, error("too large"));
   // Place 0 asks what place 3 did, place 1 is another question, 2 and 3 are gone.
@@ -119,13 +118,28 @@ TEST_CASE("work that another sweep still wants stays") {
         job(1) + "|" + job(9));
 }
 
+TEST_CASE("what another sweep asks is not claimed, not waited for, and not tried again") {
+  const StoreFolder folder;
+  Store store(folder.file(), StoreAccess::write);
+  store.add_points("a", {point(0, 1), point(1, 2), point(2, 3)}, kNow);
+  store.add_points("b", {point(0, 3), point(1, 4)}, kNow);
+  const Claimed failed = store.claim("a", "w", kNow, 1, 0, 60).at(0);
+  store.finish(failed, kNow, error("no"));
+  CHECK(store.retry_failed("b", kNow) == 0);
+  CHECK(store.unfinished("b", kNow) == 2);
+  for (const Claimed& c : store.claim("b", "w", kNow, 9, 0, 60)) store.finish(c, kNow, result(c));
+  CHECK(store.claim("b", "w", kNow, 9, 0, 60).empty());
+  CHECK(store.unfinished("b", kNow) == 0);
+  CHECK(counts(store, "a") == "3 points: 1 done, 1 failed, 0 claimed, 1 open");
+}
+
 TEST_CASE("equal questions are computed once: within a sweep, and across sweeps") {
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", {point(0, 1), point(1, 1), point(2, 2)}, kNow);
   CHECK(counts(store) == "3 points: 0 done, 0 failed, 0 claimed, 3 open");
-  CHECK(store.unfinished(kNow) == 2);
-  CHECK(store.claim("a", kNow, 9, 0, 60).size() == 2);
+  CHECK(store.unfinished("grid", kNow) == 2);
+  CHECK(store.claim("grid", "a", kNow, 9, 0, 60).size() == 2);
   store.give_back("a");
   finish_all(store);
   CHECK(counts(store) == "3 points: 3 done, 0 failed, 0 claimed, 0 open");
@@ -137,7 +151,8 @@ TEST_CASE("another version of the program or of the data computes anew, beside t
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(2), kBefore);
-  for (const Claimed& c : store.claim("a", kBefore, 9, 0, 60)) store.finish(c, kBefore, result(c));
+  for (const Claimed& c : store.claim("grid", "a", kBefore, 9, 0, 60))
+    store.finish(c, kBefore, result(c));
   CHECK(counts(store, "grid", kNow) == "2 points: 0 done, 0 failed, 0 claimed, 0 open");
   store.add_points("grid", points(2), kNow);
   CHECK(counts(store, "grid", kNow) == "2 points: 0 done, 0 failed, 0 claimed, 2 open");
@@ -151,34 +166,34 @@ TEST_CASE("claims end: by time, by the death of the worker, by being given back"
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(2), kNow);
-  CHECK(store.claim("a", kNow, 9, 100, 60).size() == 2);
-  CHECK(store.claim("b", kNow, 9, 159, 60).empty());
+  CHECK(store.claim("grid", "a", kNow, 9, 100, 60).size() == 2);
+  CHECK(store.claim("grid", "b", kNow, 9, 159, 60).empty());
   SUBCASE("the lease is over") {
-    const std::vector<Claimed> taken = store.claim("b", kNow, 1, 160, 60);
+    const std::vector<Claimed> taken = store.claim("grid", "b", kNow, 1, 160, 60);
     REQUIRE(taken.size() == 1);
     CHECK(taken[0].tries == 2);
   }
   SUBCASE("renewed, it is over later") {
     store.renew("a", 200);
-    CHECK(store.claim("b", kNow, 9, 199, 60).empty());
-    CHECK(store.claim("b", kNow, 9, 200, 60).size() == 2);
+    CHECK(store.claim("grid", "b", kNow, 9, 199, 60).empty());
+    CHECK(store.claim("grid", "b", kNow, 9, 200, 60).size() == 2);
   }
   SUBCASE("another's renewal does not help") {
     store.renew("b", 1000);
-    CHECK(store.claim("c", kNow, 9, 160, 60).size() == 2);
+    CHECK(store.claim("grid", "c", kNow, 9, 160, 60).size() == 2);
   }
   SUBCASE("the worker is gone") {
     store.set_gone([](const std::string& worker) { return worker == "a"; });
-    const std::vector<Claimed> taken = store.claim("b", kNow, 9, 101, 60);
+    const std::vector<Claimed> taken = store.claim("grid", "b", kNow, 9, 101, 60);
     REQUIRE(taken.size() == 2);
     CHECK(taken[0].tries == 2);
     CHECK(taken[1].tries == 1);  // it had not begun that one
-    CHECK(store.claim("c", kNow, 9, 101, 60).empty());
+    CHECK(store.claim("grid", "c", kNow, 9, 101, 60).empty());
   }
   SUBCASE("given back, it was no try") {
     store.give_back("a");
     CHECK(counts(store) == "2 points: 0 done, 0 failed, 0 claimed, 2 open");
-    CHECK(store.claim("b", kNow, 9, 101, 60).at(0).tries == 1);
+    CHECK(store.claim("grid", "b", kNow, 9, 101, 60).at(0).tries == 1);
   }
 }
 
@@ -186,8 +201,8 @@ TEST_CASE("of two workers on one job the first result stays") {
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(1), kNow);
-  const Claimed slow = store.claim("a", kNow, 1, 0, 60).at(0);
-  const Claimed quick = store.claim("b", kNow, 1, 60, 60).at(0);
+  const Claimed slow = store.claim("grid", "a", kNow, 1, 0, 60).at(0);
+  const Claimed quick = store.claim("grid", "b", kNow, 1, 60, 60).at(0);
   store.finish(quick, kNow, result(quick));
   SUBCASE("the same again is dropped") {
     StoreResult again = result(slow);
@@ -213,8 +228,8 @@ TEST_CASE("a result takes the place of an error of another worker") {
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(1), kNow);
-  const Claimed slow = store.claim("a", kNow, 1, 0, 60).at(0);
-  const Claimed quick = store.claim("b", kNow, 1, 60, 60).at(0);
+  const Claimed slow = store.claim("grid", "a", kNow, 1, 0, 60).at(0);
+  const Claimed quick = store.claim("grid", "b", kNow, 1, 60, 60).at(0);
   store.finish(quick, kNow, error("killed"));
   store.finish(slow, kNow, result(slow));
   CHECK(counts(store) == "1 points: 1 done, 0 failed, 0 claimed, 0 open");
@@ -225,19 +240,20 @@ TEST_CASE("what failed is tried again when asked") {
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(3), kNow);
-  for (const Claimed& c : store.claim("a", kNow, 2, 0, 60)) store.finish(c, kNow, error("no"));
-  CHECK(store.retry_failed(kBefore) == 0);
-  CHECK(store.retry_failed(kNow) == 2);
-  CHECK(store.retry_failed(kNow) == 0);
+  for (const Claimed& c : store.claim("grid", "a", kNow, 2, 0, 60))
+    store.finish(c, kNow, error("no"));
+  CHECK(store.retry_failed("grid", kBefore) == 0);
+  CHECK(store.retry_failed("grid", kNow) == 2);
+  CHECK(store.retry_failed("grid", kNow) == 0);
   CHECK(rows(store, "SELECT count(*) FROM result") == "0");
-  CHECK(store.claim("a", kNow, 9, 0, 60).at(0).tries == 1);
+  CHECK(store.claim("grid", "a", kNow, 9, 0, 60).at(0).tries == 1);
 }
 
 TEST_CASE("a figure that has no column is a mistake of ours") {
   const StoreFolder folder;
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(1), kNow);
-  const Claimed claimed = store.claim("a", kNow, 1, 0, 60).at(0);
+  const Claimed claimed = store.claim("grid", "a", kNow, 1, 0, 60).at(0);
   StoreResult wrong = result(claimed);
   wrong.headline["steps"] = 1.0;
   CHECK_THROWS_AS(store.finish(claimed, kNow, wrong), std::logic_error);
@@ -339,15 +355,15 @@ TEST_CASE("who reads cannot write, and sees what a writer adds") {
   Store reader(folder.file(), StoreAccess::read);
   writer.add_points("grid", points(2), kNow);
   CHECK(counts(reader) == "2 points: 0 done, 0 failed, 0 claimed, 2 open");
-  const Claimed claimed{job(0), "bench", "{}", 1};
+  const Claimed claimed{job(0), "bench", 1};
   const std::string refused = "s.sqlite: the store was opened for reading";
   const auto trying = [&](auto call) { return in_folder(folder, error_text(call)); };
   CHECK(trying([&] { reader.add_points("grid", {}, kNow); }) == refused);
-  CHECK(trying([&] { reader.claim("a", kNow, 1, 0, 60); }) == refused);
+  CHECK(trying([&] { reader.claim("grid", "a", kNow, 1, 0, 60); }) == refused);
   CHECK(trying([&] { reader.renew("a", 1); }) == refused);
   CHECK(trying([&] { reader.give_back("a"); }) == refused);
   CHECK(trying([&] { reader.finish(claimed, kNow, {}); }) == refused);
-  CHECK(trying([&] { reader.retry_failed(kNow); }) == refused);
+  CHECK(trying([&] { reader.retry_failed("grid", kNow); }) == refused);
   CHECK(trying([&] { reader.merge(folder.file("o")); }) == refused);
   CHECK(reader.check() == "ok");
 }
@@ -357,7 +373,7 @@ TEST_CASE("a store can be moved") {
   Store store(folder.file(), StoreAccess::write);
   store.add_points("grid", points(2), kNow);
   Store moved = std::move(store);
-  CHECK(moved.claim("a", kNow, 9, 0, 60).size() == 2);
+  CHECK(moved.claim("grid", "a", kNow, 9, 0, 60).size() == 2);
   Store other(folder.file("o.sqlite"), StoreAccess::write);
   moved = std::move(other);
   CHECK(moved.sweeps().empty());
@@ -387,7 +403,7 @@ TEST_CASE("merging adds what another store knows") {
   const StoreFolder folder;
   Store main(folder.file("main"), StoreAccess::write);
   main.add_points("grid", points(6), kNow);
-  std::vector<Claimed> claimed = main.claim("a", kNow, 3, 0, 60);
+  std::vector<Claimed> claimed = main.claim("grid", "a", kNow, 3, 0, 60);
   main.finish(claimed[0], kNow, result(claimed[0]));
   main.finish(claimed[1], kNow, error("no memory"));
   {
@@ -397,7 +413,8 @@ TEST_CASE("merging adds what another store knows") {
     extra.axes = R"({"seed":7})";
     extra.study = "serve";
     other.add_points("more", {extra, point(1, 21)}, kNow);
-    claimed = other.claim("b", kNow, 7, 0, 60);
+    claimed = other.claim("grid", "b", kNow, 7, 0, 60);
+    claimed.push_back(other.claim("more", "b", kNow, 1, 0, 60).at(0));
     REQUIRE(claimed.size() == 7);
     for (const std::size_t i : {0u, 1u, 2u, 6u}) other.finish(claimed[i], kNow, result(claimed[i]));
     other.finish(claimed[3], kNow, error("too large"));
@@ -410,7 +427,7 @@ TEST_CASE("merging adds what another store knows") {
   CHECK(rows(main, "SELECT place, error FROM points WHERE error <> ''") == "3 too large");
   CHECK(rows(main, "SELECT seed, \"site.nodes\", step_s FROM serve") == "7 - 0.5");
   CHECK(rows(main, "SELECT count(*) FROM report") == "4");
-  CHECK(jobs(main.claim("c", kNow, 9, 0, 60)) == std::vector{job(4), job(5), job(21)});
+  CHECK(jobs(main.claim("grid", "c", kNow, 9, 0, 60)) == std::vector{job(4), job(5)});
   const std::string before = rows(main, "SELECT * FROM points") + rows(main, "SELECT * FROM work");
   main.merge(folder.file("other"));
   CHECK(rows(main, "SELECT * FROM points") + rows(main, "SELECT * FROM work") == before);
@@ -426,7 +443,7 @@ TEST_CASE("merging stores that contradict each other changes nothing") {
     Store other(folder.file("other"), StoreAccess::write);
     other.add_points("grid", points(3), kNow);
     other.add_points("more", {point(0, 8)}, kNow);
-    for (const Claimed& c : other.claim("b", kNow, 9, 0, 60))
+    for (const Claimed& c : other.claim("grid", "b", kNow, 9, 0, 60))
       other.finish(c, kNow, result(c, c.job_sha256 == job(1) ? 101 : 100));
   }
   CHECK(in_folder(folder, error_text([&] { main.merge(folder.file("other")); })) ==
@@ -468,7 +485,7 @@ TEST_CASE("a store that is still written is merged as it is at that moment") {
   Store main(folder.file("main"), StoreAccess::write);
   Store other(folder.file("other"), StoreAccess::write);
   other.add_points("grid", points(3), kNow);
-  const Claimed claimed = other.claim("b", kNow, 1, 0, 60).at(0);
+  const Claimed claimed = other.claim("grid", "b", kNow, 1, 0, 60).at(0);
   other.finish(claimed, kNow, result(claimed));
   main.merge(folder.file("other"));
   CHECK(counts(main) == "3 points: 1 done, 0 failed, 0 claimed, 2 open");

@@ -83,8 +83,8 @@ TEST_CASE("processes on one store share no job and miss none") {
       Store store(folder.file(), StoreAccess::write);
       std::ofstream log(folder.file(fmt::format("log{}", w)));
       while (true) {
-        const std::vector<Claimed> claimed =
-            store.claim(fmt::format("w{}", w), kNow, 1 + static_cast<std::size_t>(w) * 3, 0, 60);
+        const std::vector<Claimed> claimed = store.claim(
+            "grid", fmt::format("w{}", w), kNow, 1 + static_cast<std::size_t>(w) * 3, 0, 60);
         if (claimed.empty()) break;
         for (const Claimed& c : claimed) {
           log << c.job_sha256 << '\n';
@@ -121,7 +121,8 @@ TEST_CASE("a copy of the file alone has all, also while others have the store op
   const Store other(folder.file(), StoreAccess::read);
   {
     Store store(folder.file(), StoreAccess::write);
-    for (const Claimed& c : store.claim("w", kNow, 3, 0, 60)) store.finish(c, kNow, result(c));
+    for (const Claimed& c : store.claim("grid", "w", kNow, 3, 0, 60))
+      store.finish(c, kNow, result(c));
   }
   CHECK(copied() == "3 points: 0 done, 0 failed, 0 claimed, 3 open");  // it is in the log
   Store(folder.file(), StoreAccess::write).settle();
@@ -141,7 +142,7 @@ TEST_CASE("workers killed at any moment lose nothing, and others take over at on
       Store store(folder.file(), StoreAccess::write);
       store.set_gone([](const std::string& worker) { return kill(std::stoi(worker), 0) != 0; });
       while (true) {
-        for (const Claimed& c : store.claim(std::to_string(getpid()), kNow, 4, 0, 3600))
+        for (const Claimed& c : store.claim("grid", std::to_string(getpid()), kNow, 4, 0, 3600))
           store.finish(c, kNow, result(c, 20'000));
         usleep(200);
       }
@@ -155,7 +156,7 @@ TEST_CASE("workers killed at any moment lose nothing, and others take over at on
   Store store(folder.file(), StoreAccess::write);
   CHECK(store.check() == "ok");
   store.set_gone([](const std::string& worker) { return kill(std::stoi(worker), 0) != 0; });
-  for (const Claimed& c : store.claim(std::to_string(getpid()), kNow, 1000, 0, 3600))
+  for (const Claimed& c : store.claim("grid", std::to_string(getpid()), kNow, 1000, 0, 3600))
     store.finish(c, kNow, result(c, 20'000));
   CHECK(counts(store) == "200 points: 200 done, 0 failed, 0 claimed, 0 open");
   // The same bytes as an undisturbed run.
@@ -175,15 +176,15 @@ TEST_CASE("a worker killed with its claims: they are taken over when their time 
   }
   const pid_t pid = child([&] {
     Store store(folder.file(), StoreAccess::write);
-    const std::vector<Claimed> claimed = store.claim("dead", kNow, 3, 100, 60);
+    const std::vector<Claimed> claimed = store.claim("grid", "dead", kNow, 3, 100, 60);
     store.finish(claimed.at(0), kNow, result(claimed.at(0)));
     kill(getpid(), SIGKILL);
   });
   CHECK_FALSE(ended_well(pid));
   Store store(folder.file(), StoreAccess::write);
   CHECK(counts(store) == "3 points: 1 done, 0 failed, 2 claimed, 0 open");
-  CHECK(store.claim("b", kNow, 9, 159, 60).empty());
-  CHECK(jobs(store.claim("b", kNow, 9, 160, 60)) == std::vector{job(1), job(2)});
+  CHECK(store.claim("grid", "b", kNow, 9, 159, 60).empty());
+  CHECK(jobs(store.claim("grid", "b", kNow, 9, 160, 60)) == std::vector{job(1), job(2)});
 }
 
 TEST_CASE("a store that another keeps locked") {
@@ -192,7 +193,7 @@ TEST_CASE("a store that another keeps locked") {
   store.add_points("grid", points(1), kNow);
   SqliteDatabase holder(folder.file(), StoreAccess::write, {});
   const SqliteChange held(holder);
-  CHECK(in_folder(folder, error_text([&] { store.claim("a", kNow, 1, 0, 60); })) ==
+  CHECK(in_folder(folder, error_text([&] { store.claim("grid", "a", kNow, 1, 0, 60); })) ==
         "s.sqlite: another process has kept the store locked for 0.02 s\n"
         "hint: `fuser FILE` tells which; run it again when that is done");
   CHECK(counts(store) == "1 points: 0 done, 0 failed, 0 claimed, 1 open");  // readers do not wait
@@ -376,7 +377,7 @@ TEST_CASE("a full disk loses nothing that was finished") {
   {
     Store store(folder.file(), StoreAccess::write, {.pages_max = pages + 60});
     const std::string text = error_text([&] {
-      for (const Claimed& c : store.claim("a", kNow, 50, 0, 60)) {
+      for (const Claimed& c : store.claim("grid", "a", kNow, 50, 0, 60)) {
         store.finish(c, kNow, result(c, 20'000));
         ++finished;
       }
