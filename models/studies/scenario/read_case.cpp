@@ -50,6 +50,13 @@ void read_datatype(Reader& in, std::string& datatype) {
   parsed(in, "datatype", datatype_bytes);
 }
 
+/// What of a job may differ between setups.
+void read_machine(Reader& in, const std::string& file, Job& job) {
+  if (given(in, "topology")) job.topology = resolved(in.text("topology"), file);
+  if (given(in, "nccl")) job.version = parsed(in, "nccl", nccl_version_from_text);
+  read_environment(in, job.environment);
+}
+
 /// Collectives and sizes of bench and decide.
 template <class Config>
 void read_calls(Reader& in, Config& config) {
@@ -60,11 +67,9 @@ void read_calls(Reader& in, Config& config) {
 }  // namespace
 
 void read_job(Reader& in, const std::string& file, Job& job) {
-  if (given(in, "topology")) job.topology = resolved(in.text("topology"), file);
+  read_machine(in, file, job);
   job.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax, job.gpus_per_node);
   job.sharp = in.flag("sharp", job.sharp);
-  if (given(in, "nccl")) job.version = parsed(in, "nccl", nccl_version_from_text);
-  read_environment(in, job.environment);
 }
 
 void read_nodes(Reader& in, std::vector<int>& nodes) {
@@ -126,19 +131,20 @@ void read_work(Reader& in, const std::string& file, Work& work) {
     read_calls(in, calls);
     read_datatype(in, calls.datatype);
     calls.root = in.whole("root", 0, kNodesMax, calls.root);
+    read_nodes(in, calls.nodes);
+    read_processes(in, calls);
   }
-  read_setup(in, file, work);
-}
-
-void read_setup(Reader& in, const std::string& file, Work& work) {
   Job job = job_of(work);
   read_job(in, file, job);
   read_fabric(in, file, job);
   work = with_job(std::move(work), job);
-  BenchConfig* const calls = std::get_if<BenchConfig>(&work);
-  if (calls == nullptr) return;
-  read_nodes(in, calls->nodes);
-  read_processes(in, *calls);
+}
+
+void read_setup(Reader& in, const std::string& file, Work& work) {
+  Job job = job_of(work);
+  read_machine(in, file, job);
+  read_fabric(in, file, job);
+  work = with_job(std::move(work), job);
 }
 
 }  // namespace fabricast

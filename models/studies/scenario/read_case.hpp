@@ -30,7 +30,7 @@ void read_decide(Reader& in, const std::string& file, DecideConfig& config);
 void read_concurrent_case(Reader& in, const std::string& file, ConcurrentCase& config);
 /// whatif, above its cases: calls or a layout, and where they run.
 void read_work(Reader& in, const std::string& file, Work& work);
-/// whatif, in a case: where the work runs.
+/// whatif, in a case: topology, fabric, nccl, environment.
 void read_setup(Reader& in, const std::string& file, Work& work);
 
 }  // namespace fabricast

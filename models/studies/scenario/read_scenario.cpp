@@ -73,7 +73,8 @@ void check_foreign(const Reader& in, Study study, bool is_case) {
   for (const std::string& key : in.unasked()) {
     if (!probe.knows(key)) continue;
     if (is_case && study == Study::whatif)
-      in.fail(key, "cases of study whatif do the same work", "say it above cases");
+      in.fail(key, "cases of study whatif differ by topology, fabric, nccl and environment",
+              "say it above cases, for all of them");
     in.fail(key, fmt::format("means nothing to study {}{}", kStudyWords[study],
                              study == Study::decide ? ", which simulates nothing" : ""));
   }

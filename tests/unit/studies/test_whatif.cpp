@@ -147,8 +147,10 @@ TEST_CASE("whatif: scenarios") {
   const std::string work = "topology: dgx-h100\nsizes: 1MiB\n";
   CHECK(refused(work + "cases:\n  - name: one\n") ==
         "x.yaml:7: cases: study whatif compares two setups or more\nhint: the first one is before");
-  CHECK(refused(work + "cases:\n  - name: one\n  - name: two\n    sizes: 1KiB\n") ==
-        "x.yaml:10: cases[1].sizes: cases of study whatif do the same work\n"
-        "hint: say it above cases");
+  for (const std::string key : {"sizes", "sharp", "nodes", "gpus_per_node", "cuda_graph"})
+    CHECK(refused(work + "cases:\n  - name: one\n  - name: two\n    " + key + ": 1\n") ==
+          "x.yaml:10: cases[1]." + key +
+              ": cases of study whatif differ by topology, fabric, nccl and environment\n"
+              "hint: say it above cases, for all of them");
   CHECK(refused(work + "explain: true\n") == "x.yaml:7: explain: means nothing to study whatif");
 }
