@@ -90,8 +90,7 @@ RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked, const 
   if (asked.has_version) out.release = to_text(asked.version);
   RuleFile file = load_rules(options.rules, asked);
   keep(options.only, file);
-  const PartsCatalogue parts =
-      load_parts(options.job.parts.empty() ? file.parts : options.job.parts);
+  const PartsCatalogue parts = load_parts(file.parts);
   if (!options.topology.empty())
     of_option("--topology", [&] { return load_nodes(options.topology, parts); });
   Stopwatch watch(file);

@@ -115,6 +115,7 @@ Question ask_compare(const std::string& text, const std::string& file) {
     Job job;
     job.topology = topology;
     if (!asked->fabrics.empty()) job.fabric = asked->fabrics.front();
+    job.parts = asked->parts;
     out.jobs.push_back(std::move(job));
   }
   out.answer = [asked](const ForEach& for_each, const Progress&) {

@@ -330,6 +330,8 @@ RuleFile parse_rules(const std::string& text, const std::string& file,
   Draft defaults;
   read_bench(in, file, defaults.check.config);
   override(overrides, defaults.check.config);
+  if (!overrides.parts.empty()) out.parts = overrides.parts;
+  defaults.check.config.parts = out.parts;
   std::set<std::string> ids;
   for (Reader& child : in.children("rules")) {
     out.rules.push_back(read_rule(child, file, defaults));

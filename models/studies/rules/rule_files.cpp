@@ -110,7 +110,7 @@ CheckOutcome hang(const RuleCheck& check) {
 
 CheckOutcome judged(const RuleCheck& check, const PartsCatalogue& parts) {
   const NcclTestsLog log = parse_nccl_tests(text_of(check), file_of(check));
-  const BandTable bands = load_bands({});
+  const BandTable bands = load_bands(check.config.parts);
   CheckOutcome out;
   for (const NcclTestsTable& table : log.tables) {
     if (judged_rows(table).empty()) continue;

@@ -29,12 +29,21 @@ enum class BaseDoubt : std::uint8_t {
   apart         ///< of another machine
 };
 
+/// What a point is about; of a kind of question that names no machine: nothing.
+std::optional<Job> job_of(const Sweep& sweep, const SweepPoint& point) {
+  const Question question = parse_question(point.question, sweep.question_file);
+  return question.jobs.empty() ? std::nullopt : std::optional(question.jobs.front());
+}
+
 /// The range of an axis that nobody gave: what the question has is the greatest.
 std::string usual_range(const Sweep& sweep, const std::string& key) {
   const YamlNode* const said = value_at(sweep, key);
   if ((key == "nics" || key == "site.nics" || key == "topology.nics") && said != nullptr) {
-    const Cluster node = Topology(said->text, {}, load_catalogue()).cluster({1});
-    return fmt::format("1..{}:+1", node.node().nics().size());
+    if (const auto job = job_of(sweep, points_of(sweep).front())) {
+      const PartsCatalogue parts = load_parts(job->parts);
+      const Cluster node = Topology(job->topology, {}, parts).cluster({1});
+      return fmt::format("1..{}:+1", node.node().nics().size());
+    }
   }
   const auto most = said == nullptr ? std::nullopt : to_number<std::int64_t>(said->text);
   if (!most || *most < 1)
@@ -97,8 +106,9 @@ BaseDoubt doubt_of(const Sweep& sweep) {
 class Asker {
  public:
   Asker(const SolveAsk& ask, const Sweep& sweep, std::vector<SweepPoint> points)
-      : sweep_(sweep), points_(std::move(points)), doubt_(doubt_of(sweep)), bands_(load_bands({})) {
-    check_points();
+      : sweep_(sweep), points_(std::move(points)), doubt_(doubt_of(sweep)) {
+    const auto job = job_of(sweep_, first_question());
+    bands_ = load_bands(job ? job->parts : "");
     Sweep alone = sweep;
     alone.axes.clear();
     base_point_ = points_of(alone).front();
@@ -151,10 +161,13 @@ class Asker {
     return out;
   }
 
-  void check_points() const {
+  /// The first point that is a question. Throws Error where none is.
+  const SweepPoint& first_question() const {
     const std::vector<WrongPoint> wrong = wrong_points(sweep_, points_);
-    if (wrong.size() < points_.size()) return;
-    throw wrong.front().error;
+    if (wrong.size() == points_.size()) throw wrong.front().error;
+    return *std::ranges::find_if(points_, [&](const SweepPoint& point) {
+      return std::ranges::find(wrong, point.place, &WrongPoint::place) == wrong.end();
+    });
   }
 
   Report report_of(const SweepPoint& point) const {

@@ -58,11 +58,13 @@ bool is_unknown(const SolveResult& result, std::size_t value) {
   });
 }
 
-/// "at 8 it holds, at 16 it does not": between which values the answer may lie.
+/// "it changes between 8 and 16": between which values the answer may lie.
 std::string between_text(const SolveResult& result, const SolveLine& line) {
   const auto& at = line.answer.front();
   if (!at || !line.changes_once) return {};
-  const bool up = result.ask.goal == SolveGoal::fewest;
+  // The answer is the first value where it holds, else the last one.
+  const bool up = result.ask.goal == SolveGoal::fewest ||
+                  (result.ask.goal == SolveGoal::until && !line.first_holds);
   const bool at_end = up ? *at == 0 : *at + 1 == result.values.size();
   if (at_end)
     return fmt::format("it holds at {} already, the {} value asked for\n", result.values[*at],

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "models/io/formats/reader.hpp"
@@ -268,9 +270,14 @@ Place place_of_name(const Sweep& sweep) {
   return {sweep.file, axis != nullptr ? axis->line : is_first ? sweep.axes.front().line : 0, {}};
 }
 
+/// What points name, each looked up once.
+struct KnownNames {
+  std::map<std::string, PartsCatalogue> parts;    ///< by file of own parts
+  std::set<std::array<std::string, 3>> machines;  ///< topology, fabric, parts
+};
+
 /// Throws Error: the question of a point is none, or names what is not there.
-void check_question(const Sweep& sweep, const SweepPoint& point, const PartsCatalogue& parts,
-                    std::map<std::pair<std::string, std::string>, bool>& known) {
+void check_question(const Sweep& sweep, const SweepPoint& point, KnownNames& known) {
   const Question question = [&] {
     try {
       return parse_question(point.question, sweep.question_file);
@@ -279,9 +286,12 @@ void check_question(const Sweep& sweep, const SweepPoint& point, const PartsCata
     }
   }();
   for (const Job& job : question.jobs) {
-    bool& is_known = known[{job.topology, job.fabric}];
-    if (!is_known) placed(place_of_name(sweep), [&] { Topology(job.topology, job.fabric, parts); });
-    is_known = true;
+    if (known.machines.contains({job.topology, job.fabric, job.parts})) continue;
+    placed(place_of_name(sweep), [&] {
+      if (!known.parts.contains(job.parts)) known.parts.emplace(job.parts, load_parts(job.parts));
+      Topology(job.topology, job.fabric, known.parts.at(job.parts));
+    });
+    known.machines.insert({job.topology, job.fabric, job.parts});
   }
 }
 
@@ -397,11 +407,10 @@ std::vector<SweepPoint> points_of(const Sweep& sweep) {
 
 std::vector<WrongPoint> wrong_points(const Sweep& sweep, const std::vector<SweepPoint>& points) {
   std::vector<WrongPoint> out;
-  const PartsCatalogue parts = load_parts();
-  std::map<std::pair<std::string, std::string>, bool> known;  // topologies and fabrics
+  KnownNames known;
   for (const SweepPoint& point : points) {
     try {
-      check_question(sweep, point, parts, known);
+      check_question(sweep, point, known);
     } catch (const Error& error) {
       out.push_back({point.place, error});
     }

@@ -277,6 +277,21 @@ TEST_CASE("rules: a verdict that the file does not expect") {
         std::string::npos);
 }
 
+TEST_CASE("rules: own parts, with their bands, are those of the command line, else of the file") {
+  const std::string text =
+      "kind: rules\nname: t\nparts: own.yaml\ntopology: dgx-h100\nrules:\n"
+      "  - {id: a, claim: c, ask: part, figure: nvlink, claimed: 900 GB/s}\n";
+  RuleOverrides overrides;
+  const auto parts = [&] {
+    const RuleFile file = parse_rules(text, "folder/t.yaml", overrides);
+    CHECK(file.parts == file.rules.front().checks.front().config.parts);
+    return file.parts;
+  };
+  CHECK(parts() == "folder/own.yaml");
+  overrides.parts = "other.yaml";
+  CHECK(parts() == "other.yaml");
+}
+
 TEST_CASE("rules: a rule is a claim, and without expect it is to hold") {
   // 900 GB/s is what H100's NVLink does in both directions: the first holds, the second does not.
   const RuleFile file = rules_of(

@@ -52,16 +52,19 @@ FormulaValue figure(const Report& report, const FormulaName& name, double factor
 /// A question in a file that goes with the object.
 class QuestionFile {
  public:
-  explicit QuestionFile(const std::string& rest)
+  explicit QuestionFile(
+      const std::string& rest,
+      const std::string& head = "kind: scenario\nstudy: bench\nname: x\nquestion: What?\n")
       : path_((std::filesystem::temp_directory_path() /
                ("fabricast-solve-" + std::to_string(reinterpret_cast<std::uintptr_t>(this))))
                   .string()) {
-    std::ofstream(path_) << "kind: scenario\nstudy: bench\nname: x\nquestion: What?\n" << rest;
+    std::ofstream(path_) << head << rest;
   }
   ~QuestionFile() { std::filesystem::remove(path_); }
   QuestionFile(const QuestionFile&) = delete;
   QuestionFile& operator=(const QuestionFile&) = delete;
   const std::string& path() const { return path_; }
+  std::string name() const { return std::filesystem::path(path_).filename().string(); }
 
  private:
   std::string path_;
@@ -142,6 +145,44 @@ TEST_CASE("solve: the fewest NICs, the most nodes, how far a fabric may be overs
   // Two nodes hang on one leaf: nothing goes up.
   CHECK(answer_of_first(solved(SolveGoal::until, "fabric.oversubscription", "1..8",
                                "time_us <= 1.01 * base.time_us")) == "8");
+}
+
+TEST_CASE("solve: what the question names is looked for beside it") {
+  const QuestionFile nic(
+      "",
+      "kind: parts\nnics:\n  My_NIC:\n"
+      "    identity: {class: \"0x020700\", vendor: \"0x15b3\", device: \"0x1021\", "
+      "subsystem_vendor: \"0x15b3\", subsystem_device: \"0x0023\", pcie_gen: 5, pcie_width: 16, "
+      "source: pci_ids, status: datasheet}\n"
+      "    port_rate: {value: 200 Gb/s, source: nvidia_net, status: datasheet}\n"
+      "    goodput: {value: 0.96, source: nccl_tests_267, status: derived}\n"
+      "    latency: {value: 450 ns, source: model, status: assumed}\n");
+  const QuestionFile question(
+      "topology: dgx-h100:nic=My_NIC:nics=4\nnodes: 2\nsizes: 1MiB\nparts: " + nic.name() + "\n");
+  const auto values = [](const QuestionFile& asked) {
+    return run_solve({asked.path(), {}, SolveGoal::fewest, "nics", "ranks >= 16"}, in_turn).values;
+  };
+  CHECK(values(question).size() == 4);
+  const QuestionFile cluster("", "kind: cluster\nname: c\nnode: hgx-h200-2nic\nnodes: 2\n");
+  CHECK(values(QuestionFile("topology: ./" + cluster.name() + "\nsizes: 1MiB\n")).size() == 2);
+}
+
+TEST_CASE("solve: the band of a change is that of the question's own calibrated values") {
+  const std::string bands = "{sizes: \">= 64 MiB\", lower: 0.9, upper: 1.1, runs: 5}";
+  const QuestionFile own(
+      "", "kind: calibrated\nvalues: {}\nbands: [" + bands +
+              "]\nchanges: [{sizes: \">= 64 MiB\", lower: 0.5, upper: 100, runs: 5}]\n");
+  const QuestionFile question(kTwoNodes + "parts: " + own.name() + "\n");
+  const SolveResult result = run_solve({question.path(),
+                                        {{"environment.NCCL_PROTO", "Simple,LL"}},
+                                        SolveGoal::until,
+                                        "",
+                                        "time_us < 20 * base.time_us"},
+                                       in_turn);
+  // LL takes 11 times as long; a change may be off by a factor of 100 there.
+  CHECK(result.lines.front().answer == std::array{std::optional<std::size_t>(1),
+                                                  std::optional<std::size_t>(1),
+                                                  std::optional<std::size_t>(0)});
 }
 
 TEST_CASE("solve: what cannot be asked is told") {
