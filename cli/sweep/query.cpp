@@ -47,8 +47,9 @@ int run(const QueryOptions& options, const Answers& answers) {
     *result = run_query(store, config);
   } else {
     Store other(options.diff, StoreAccess::read);
-    *result = run_diff(store, other, options.diff == options.store,
-                       config.columns.empty() ? "" : config.columns.front(), config);
+    if (config.columns.size() > 1)
+      throw Error(Place{{}, 0, "--columns"}, "--diff compares one figure", "name one");
+    *result = run_diff(store, other, options.diff == options.store, config);
   }
   answers.give(
       options.format, [result] { return query_text(*result); },
@@ -67,15 +68,21 @@ void add_query(CLI::App& app, Action& action) {
                       "rows that fit: \"nodes >= 8 and topology = dgx-h100\"");
   command->add_option("--columns", options->columns,
                       "axes and figures (list); default: all there are");
-  command->add_option("--group-by", options->group_by,
-                      "a row for each value of these (list): mean, least and most");
-  command->add_option("--best", options->best,
-                      "the row with the least of this, of rates the most; with --group-by of each "
-                      "group; step_s, nodes:most");
-  command->add_option("--pareto", options->pareto,
-                      "rows that no other beats in all of these (list)");
-  command->add_option("--diff", options->diff,
-                      "a store of another version: what is another figure there (--columns NAME)");
+  CLI::Option* const groups =
+      command->add_option("--group-by", options->group_by,
+                          "a row for each value of these (list): mean, least and most");
+  CLI::Option* const best = command->add_option(
+      "--best", options->best,
+      "the row with the least of this, of rates the most; with --group-by of each "
+      "group; step_s, nodes:most");
+  CLI::Option* const pareto = command->add_option(
+      "--pareto", options->pareto, "rows that no other beats in all of these (list)");
+  command
+      ->add_option("--diff", options->diff,
+                   "a store of another version: what is another figure there (--columns NAME)")
+      ->excludes(groups)
+      ->excludes(best)
+      ->excludes(pareto);
   command->add_option("--limit", options->limit, "so many rows at most")
       ->check(whole_number(1, 1 << 30));
   add_answer_options(*command, options->format);

@@ -132,24 +132,79 @@ struct PointAt {
   std::int64_t place = 0;
 };
 
+/// The points of one version that fit, with as many of their columns as are wanted.
+class FittingPoints {
+ public:
+  FittingPoints(Store& store, StoreVersion version, const QueryConfig& config)
+      : store_(store),
+        version_(std::move(version)),
+        sweep_(config.sweep),
+        known_(columns_of(store)) {
+    if (config.where.empty()) return;
+    where_ = Formula::parse(config.where, known_);
+    for (const FormulaName& name : where_->names()) {
+      if (name.of_base || !name.filter.empty())
+        throw Error(fmt::format("{}: a query looks at one row at a time", to_text(name)));
+      want(name.column);
+    }
+  }
+
+  const std::vector<std::string>& known() const { return known_; }
+  /// A column that each() reads; its index in the row.
+  std::size_t want(const std::string& column) {
+    check_column(column, known_);
+    const auto found = std::ranges::find(read_, column);
+    if (found != read_.end()) return static_cast<std::size_t>(found - read_.begin());
+    read_.push_back(column);
+    return read_.size() - 1;
+  }
+
+  /// Calls `row` with the wanted columns of each point that fits, in their order. How many there
+  /// are, those that do not fit included.
+  std::size_t each(
+      const std::function<void(std::string_view sweep, std::int64_t place, const Row&)>& row) {
+    std::string sql = "SELECT sweep, place";
+    for (const std::string& column : read_) sql += ", " + quoted(column);
+    sql += " FROM points WHERE program = ? AND data = ?";
+    std::vector<StoreValue> bound = {version_.program, version_.data};
+    if (!sweep_.empty()) {
+      sql += " AND sweep = ?";
+      bound.emplace_back(sweep_);
+    }
+    std::size_t seen = 0;
+    Row cells(read_.size());
+    store_.select(sql + " ORDER BY sweep, place", bound, [&](std::span<const StoreCell> found) {
+      ++seen;
+      for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = kept(found[i + 2]);
+      const auto look_up = [&](const FormulaName& name) {
+        return formula_value(cells[want(name.column)]);
+      };
+      if (!where_ || where_->holds(look_up))
+        row(std::get<std::string_view>(found[0]), std::get<std::int64_t>(found[1]), cells);
+    });
+    return seen;
+  }
+
+ private:
+  Store& store_;
+  StoreVersion version_;
+  std::string sweep_;  ///< "" = all
+  std::vector<std::string> known_;
+  std::vector<std::string> read_;  ///< columns of each()
+  std::optional<Formula> where_;
+};
+
 /// Goes through the points once and reads of each no more than it takes to choose; what is shown of
 /// those chosen is read then. A million points have JSON of a hundred megabytes.
 class Query {
  public:
-  Query(Store& store, const QueryConfig& config)
-      : store_(store), config_(config), known_(columns_of(store)) {}
+  Query(Store& store, const StoreVersion& version, const QueryConfig& config)
+      : store_(store), config_(config), version_(version), points_(store, version, config) {}
 
   QueryResult run() {
-    const std::vector<StoreVersion> versions = versions_of(store_);
-    if (versions.empty()) throw Error("the store has no results yet");
-    version_ = versions.front();
-    if (versions.size() > 1)
-      out_.notes.push_back(fmt::format("results of {} are there; these are of the newest: {}",
-                                       counted(std::ssize(versions), "version"), version_.program));
     out_.columns = config_.columns;
-    if (out_.columns.empty()) out_.columns = telling_columns(store_, known_, version_);
-    for (const std::string& column : out_.columns) check_column(column, known_);
-    read_where();
+    if (out_.columns.empty()) out_.columns = telling_columns(store_, points_.known(), version_);
+    for (const std::string& column : out_.columns) check_column(column, points_.known());
     if (!config_.pareto.empty()) {
       read_front();
     } else if (config_.best) {
@@ -164,49 +219,13 @@ class Query {
   }
 
  private:
-  void read_where() {
-    if (config_.where.empty()) return;
-    where_ = Formula::parse(config_.where, known_);
-    for (const FormulaName& name : where_->names()) {
-      if (name.of_base || !name.filter.empty())
-        throw Error(fmt::format("{}: a query looks at one row at a time", to_text(name)));
-    }
-  }
+  std::size_t want(const std::string& column) { return points_.want(column); }
 
-  /// A column that each() reads; its index in the row.
-  std::size_t want(const std::string& column) {
-    check_column(column, known_);
-    const auto found = std::ranges::find(read_, column);
-    if (found != read_.end()) return static_cast<std::size_t>(found - read_.begin());
-    read_.push_back(column);
-    return read_.size() - 1;
-  }
-
-  /// Calls `row` with the wanted columns of each point that fits, in their order.
   void each(const std::function<void(PointAt, const Row&)>& row) {
-    std::vector<std::size_t> conditions;
-    if (where_)
-      for (const FormulaName& name : where_->names()) conditions.push_back(want(name.column));
-    std::string sql = "SELECT sweep, place";
-    for (const std::string& column : read_) sql += ", " + quoted(column);
-    sql += " FROM points WHERE program = ? AND data = ?";
-    std::vector<StoreValue> bound = {version_.program, version_.data};
-    if (!config_.sweep.empty()) {
-      sql += " AND sweep = ?";
-      bound.emplace_back(config_.sweep);
-    }
-    Row cells(read_.size());
-    store_.select(sql + " ORDER BY sweep, place", bound, [&](std::span<const StoreCell> found) {
-      ++out_.seen;
-      for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = kept(found[i + 2]);
-      if (where_ && !where_->holds([&](const FormulaName& name) {
-            return formula_value(cells[want(name.column)]);
-          }))
-        return;
+    out_.seen = points_.each([&](std::string_view sweep, std::int64_t place, const Row& cells) {
       ++out_.matched;
-      const auto sweep = std::get<std::string_view>(found[0]);
       if (sweeps_.empty() || sweeps_.back() != sweep) sweeps_.emplace_back(sweep);
-      row({sweeps_.size() - 1, std::get<std::int64_t>(found[1])}, cells);
+      row({sweeps_.size() - 1, place}, cells);
     });
   }
 
@@ -226,11 +245,11 @@ class Query {
   }
 
   void read_all() {
-    for (const std::string& column : out_.columns) want(column);
+    const std::vector<std::size_t> shown = wanted(out_.columns);
     each([&](PointAt, const Row& row) {
-      if (config_.limit == 0 || out_.matched <= config_.limit)
-        out_.rows.emplace_back(row.begin(),
-                               row.begin() + static_cast<std::ptrdiff_t>(out_.columns.size()));
+      if (config_.limit > 0 && out_.matched > config_.limit) return;
+      Row& line = out_.rows.emplace_back();
+      for (const std::size_t column : shown) line.push_back(row[column]);
     });
   }
 
@@ -372,11 +391,9 @@ class Query {
 
   Store& store_;
   const QueryConfig& config_;
-  std::vector<std::string> known_;
   StoreVersion version_;
-  std::vector<std::string> read_;    ///< columns of each()
+  FittingPoints points_;
   std::vector<std::string> sweeps_;  ///< names, in the order of points
-  std::optional<Formula> where_;
   QueryResult out_;
 };
 
@@ -387,21 +404,15 @@ struct Figure {
 };
 
 std::map<std::string, Figure> figures_of(Store& store, const StoreVersion& version,
-                                         const std::string& column, const std::string& sweep) {
+                                         const std::string& column, const QueryConfig& config) {
   std::map<std::string, Figure> out;
-  std::vector<StoreValue> bound = {version.program, version.data};
-  std::string sql = fmt::format(
-      "SELECT job_sha256, axes, {} FROM points WHERE program = ? AND data = ?", quoted(column));
-  if (!sweep.empty()) {
-    sql += " AND sweep = ?";
-    bound.emplace_back(sweep);
-  }
-  store.select(sql, bound, [&](std::span<const StoreCell> row) {
-    const auto value = number(kept(row[2]));
-    if (!value) return;
-    const auto* const axes = std::get_if<std::string_view>(&row[1]);
-    out[std::string(std::get<std::string_view>(row[0]))] = {
-        axes == nullptr ? std::string() : std::string(*axes), *value};
+  FittingPoints points(store, version, config);
+  const std::size_t question = points.want("job_sha256"), axes = points.want("axes"),
+                    figure = points.want(column);
+  points.each([&](std::string_view, std::int64_t, const Row& row) {
+    const auto value = number(row[figure]);
+    if (value)
+      out[std::get<std::string>(row[question])] = {std::get<std::string>(row[axes]), *value};
   });
   return out;
 }
@@ -435,20 +446,28 @@ std::string aim_text(const Aim& aim) {
 }
 
 QueryResult run_query(Store& store, const QueryConfig& config) {
-  return Query(store, config).run();
+  const std::vector<StoreVersion> versions = versions_of(store);
+  if (versions.empty()) throw Error("the store has no results yet");
+  QueryResult out = Query(store, versions.front(), config).run();
+  if (versions.size() > 1)
+    out.notes.insert(
+        out.notes.begin(),
+        fmt::format("results of {} are there; these are of the newest: {}",
+                    counted(std::ssize(versions), "version"), versions.front().program));
+  return out;
 }
 
-QueryResult run_diff(Store& before, Store& after, bool is_same_store, const std::string& column,
-                     const QueryConfig& config) {
+QueryResult run_diff(Store& before, Store& after, bool is_same_store, const QueryConfig& config) {
   const std::vector<StoreVersion> old = versions_of(before), now = versions_of(after);
   const std::size_t first = is_same_store ? 1 : 0;
   if (old.size() <= first || now.empty())
     throw Error("there are no two versions to compare",
                 "name a store of another version, or run the sweep again with another program");
-  const std::string figure = column.empty() ? figure_to_compare(after, now.front()) : column;
+  const std::string figure =
+      config.columns.empty() ? figure_to_compare(after, now.front()) : config.columns.front();
   check_column(figure, columns_of(after));
-  const auto a = figures_of(before, old[first], figure, config.sweep),
-             b = figures_of(after, now.front(), figure, config.sweep);
+  const auto a = figures_of(before, old[first], figure, config),
+             b = figures_of(after, now.front(), figure, config);
   QueryResult out;
   out.columns = {"axes", "before " + figure, "after " + figure, "change"};
   for (const auto& [question, one] : b) {

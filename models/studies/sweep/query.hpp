@@ -47,10 +47,10 @@ struct QueryResult {
 /// Of the version whose results are newest. Throws Error.
 QueryResult run_query(Store& store, const QueryConfig& config);
 
-/// Questions that both stores answer, with another figure in `column`, the largest change first.
-/// Of one store: its two newest versions. `column`: "" = the first figure that both have.
-QueryResult run_diff(Store& before, Store& after, bool is_same_store, const std::string& column,
-                     const QueryConfig& config);
+/// Questions that both stores answer, with another figure, the largest change first. Of one store:
+/// its two newest versions. Of `config` it heeds sweep, where, limit, and the first of the columns:
+/// the figure; none = the first that there is.
+QueryResult run_diff(Store& before, Store& after, bool is_same_store, const QueryConfig& config);
 
 std::string query_text(const QueryResult& result);
 /// The result outlives the report.

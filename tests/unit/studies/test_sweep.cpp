@@ -9,8 +9,10 @@
 #include "models/studies/sweep/query.hpp"
 #include "models/studies/sweep/sweep.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/io/store_cases.hpp"
 
 using namespace fabricast;
+using namespace fabricast::testing;
 
 namespace {
 
@@ -100,6 +102,29 @@ TEST_CASE("query: the most of rates and the least of all else is best, unless a 
   CHECK(aim_text(parse_aim("nodes:most")) == "nodes:most");
   CHECK(aim_text(parse_aim("nodes:least")) == "nodes");
   CHECK(aim_text(parse_aim("mfu:most")) == "mfu");
+}
+
+TEST_CASE("query: what differs between two versions is told of the rows that fit") {
+  const StoreFolder folder;
+  Store store(folder.file(), StoreAccess::write);
+  double step_s = 1;
+  for (const StoreVersion& version : {kBefore, kNow}) {
+    store.add_points("grid", points(4), version);
+    for (const Claimed& c : store.claim("grid", "w", version, 9, 0, 60)) {
+      StoreResult one = result(c);
+      one.headline["step_s"] = step_s *= 1.5;
+      one.finished_at = version.data;
+      store.finish(c, version, one);
+    }
+  }
+  QueryConfig config;
+  CHECK(run_diff(store, store, true, config).rows.size() == 4);
+  config.where = "site.nodes >= 2";
+  config.columns = {"step_s"};
+  CHECK(run_diff(store, store, true, config).rows.size() == 2);
+  config.where = "site.noodes >= 2";
+  CHECK(error_text([&] { run_diff(store, store, true, config); }).find("site.noodes") !=
+        std::string::npos);
 }
 
 TEST_CASE("sweep: equal questions have one identity, however they are written") {
