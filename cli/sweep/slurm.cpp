@@ -91,14 +91,14 @@ rm -rf "$work"
 }
 
 std::vector<std::string> share_commands(const std::string& program, const std::string& file,
-                                        const std::string& store, int shares) {
+                                        const std::string& store, const SlurmOptions& options) {
   const std::string folder = slurm_folder(store);
   std::vector<std::string> out;
-  for (int share = 1; share <= shares; ++share)
-    out.push_back(fmt::format("mkdir -p {} && {} sweep {} --store {} --share {}/{} --jobs 1",
+  for (int share = 1; share <= options.tasks; ++share)
+    out.push_back(fmt::format("mkdir -p {} && {} sweep {} --store {} --share {}/{} --jobs {}",
                               shell_word(folder), shell_word(program), shell_word(file),
                               shell_word(fmt::format("{}/share-{}.sqlite", folder, share)), share,
-                              shares));
+                              options.tasks, options.cpus));
   return out;
 }
 

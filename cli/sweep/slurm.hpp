@@ -24,9 +24,9 @@ std::string array_script(const std::string& program, const std::string& file,
                          const std::string& store, const SlurmOptions& options);
 std::string merge_script(const std::string& program, const std::string& store,
                          const SlurmOptions& options);
-/// Commands that do the same without Slurm, one for each share, for GNU parallel; and the last one.
+/// Commands that do the same without Slurm, one for each share, for GNU parallel.
 std::vector<std::string> share_commands(const std::string& program, const std::string& file,
-                                        const std::string& store, int shares);
+                                        const std::string& store, const SlurmOptions& options);
 
 /// Writes the scripts and submits them. Returns the numbers of both jobs. Throws Error.
 std::vector<std::string> submit(const std::string& program, const std::string& file,

@@ -116,6 +116,7 @@ int dry_run(const Sweep& sweep, const std::vector<SweepPoint>& points, int jobs)
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   print_out("{}: {}, {} of them different questions\n", sweep.name,
             counted(std::ssize(points), "point"), keys.size());
+  if (points.empty()) return kDone;  // of a share
   constexpr int kNever = 0;
   double cpu = 0;
   const std::size_t samples = std::min(kSamples, points.size());
@@ -254,7 +255,7 @@ int elsewhere(const SweepOptions& options, const CLI::App& command, std::size_t 
   array.cpus = std::max(options.jobs, 1);
   const std::string file = absolute(options.file), store = absolute(options.store);
   if (options.print_commands) {
-    for (const std::string& line : share_commands(own_program(), file, store, array.tasks))
+    for (const std::string& line : share_commands(own_program(), file, store, array))
       print_out("{}\n", line);
     return kDone;
   }
@@ -265,11 +266,23 @@ int elsewhere(const SweepOptions& options, const CLI::App& command, std::size_t 
   return kDone;
 }
 
+/// What is said of a job array needs one.
+void check_array(const SweepOptions& options, const CLI::App& command) {
+  if (options.slurm) return;
+  for (const char* name : {"--partition", "--time"})
+    if (given(command, name))
+      throw Error(Place{{}, 0, name}, "is of a job array of Slurm", "--slurm submits one");
+  if (!options.print_commands && given(command, "--array-size"))
+    throw Error(Place{{}, 0, "--array-size"}, "is of shares that are run elsewhere",
+                "--slurm submits them, --print-commands prints them");
+}
+
 int run(const SweepOptions& options, const CLI::App& command, const Answers& answers) {
   if (options.file.empty())
     throw Error("FILE is missing", "fabricast sweep FILE.yaml --store results.sqlite");
   const Sweep sweep =
       parse_sweep(read_text_file(options.file, "give the path of a sweep's file"), options.file);
+  check_array(options, command);
   const int jobs = options.jobs > 0 ? options.jobs : usable_cpus();
   const std::vector<SweepPoint> points = checked_points(sweep, share_of(options.share));
   if (options.dry_run) return dry_run(sweep, points, jobs);

@@ -203,16 +203,28 @@ def printed_commands_work(folder):
     for option in ["--share=1/2", "--retry-failed"]:
         ran = sweep(path, store, "--print-commands", option, check=False)
         assert ran.returncode == 2 and "is of a run on this host" in ran.stderr, ran
-    few = sweep(path, store, "--print-commands", "--array-size", "2").stdout.splitlines()
+    for option in ["--partition=p", "--time=60", "--array-size=4"]:
+        ran = sweep(path, store, option, check=False)
+        assert ran.returncode == 2 and option.split("=")[0] + ": is of" in ran.stderr, ran
+    empty = sweep(path, store, "--dry-run", "--share", f"{POINTS + 1}/{POINTS + 1}").stdout
+    assert empty == "grid: 0 points, 0 of them different questions\n", empty
+    few = sweep(path, store, "--print-commands", "--array-size", "2", "--jobs", "2")
+    few = few.stdout.splitlines()
+    assert all(line.endswith(" --jobs 2") for line in few), few
     for line in few:
         subprocess.run(line, shell=True, check=True, capture_output=True)
     shares = sorted(path.parent.glob("all.sqlite.slurm/share-*.sqlite"))
     subprocess.run([program(), "sweep", "merge", str(store), *map(str, shares)], check=True,
                    capture_output=True)
     assert len(reports(store)) == POINTS and len(shares) == 2, shares
-    ran = subprocess.run([program(), "query", str(store), "--sweep", "nosuch"], text=True,
-                         capture_output=True)
-    assert ran.returncode == 2 and 'no sweep is named "nosuch"' in ran.stderr, ran
+    for options, said in [
+        (["--sweep", "nosuch"], 'no sweep is named "nosuch"'),
+        (["--diff", str(store), "--best", "time_us"], "--best excludes --diff"),
+        (["--diff", str(store), "--columns", "time_us,nodes"], "--columns: --diff compares one"),
+    ]:
+        ran = subprocess.run([program(), "query", str(store), *options], text=True,
+                             capture_output=True)
+        assert ran.returncode == 2 and said in ran.stderr, ran
     return f"{len(lines)} commands, 2 of 2 run"
 
 
