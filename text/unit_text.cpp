@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -201,19 +202,20 @@ double parse_real(std::string_view text, const Quantity& kind) {
 double parse_metres(std::string_view text) { return parse_real(text, kLength); }
 double parse_watts(std::string_view text) { return parse_real(text, kPower); }
 
-double parse_percent(std::string_view text) {
-  std::string_view number = trimmed(text);
-  const auto wrong = [&] {
-    const double plain = finite_number(trimmed(text)).value_or(5);
-    return Error(fmt::format("\"{}\" is no share", trimmed(text)),
-                 plain > 0 ? fmt::format("write it like {:g} %", plain < 1 ? plain * 100 : plain)
-                           : "write it like 5 %");
-  };
-  if (!number.ends_with('%')) throw wrong();
-  number.remove_suffix(1);
-  const std::optional<double> value = finite_number(trimmed(number));
-  if (!value || *value < 0) throw wrong();
-  return *value / 100;
+double parse_percent(std::string_view text, double least, double most) {
+  const std::string_view whole = trimmed(text);
+  const bool has_sign = whole.ends_with('%');
+  const std::optional<double> value =
+      finite_number(trimmed(whole.substr(0, whole.size() - (has_sign ? 1 : 0))));
+  if (has_sign && value && *value >= least && *value <= most) return *value / 100;
+  const std::string range =
+      std::isfinite(most) ? fmt::format(" from {:g} % to {:g} %", least, most) : "";
+  // What was meant, where only the sign is missing.
+  double like = has_sign ? 5 : value.value_or(5);
+  if (like < 1) like *= 100;
+  if (!(like > 0 && like >= least && like <= most)) like = 5;
+  throw Error(fmt::format("\"{}\" is no share{}", whole, range),
+              fmt::format("write it like {:g}%", like));
 }
 
 Bytes parse_nccl_tests_size(std::string_view text) { return {parse_exactly(text, kNcclTestsSize)}; }

@@ -2,6 +2,7 @@
 // Quantities as text. Units are required ("450 GB/s", "400 Gb/s", "700 ns", "4 MiB"), parsed
 // exactly (decimal digits, never through double). GB = 10^9, GiB = 2^30, b bits, B bytes.
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,9 @@ Bytes parse_bytes(std::string_view text);
 double parse_metres(std::string_view text);
 /// Electric power: "1.7 kW" is 1700.
 double parse_watts(std::string_view text);
-/// A share: "5 %" is 0.05. From 0 on.
-double parse_percent(std::string_view text);
+/// A share: "5 %" is 0.05. `least` and `most` in percent.
+double parse_percent(std::string_view text, double least = 0,
+                     double most = std::numeric_limits<double>::infinity());
 /// FLOPs per second: "989 TFLOP/s".
 double parse_flop_rate(std::string_view text);
 

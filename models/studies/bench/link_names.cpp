@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -58,12 +57,8 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 double share_of(const std::string& text) {
-  std::string_view unit = text;
   constexpr double kLeast = .001;  // with less, times of long messages leave 64 bits of picoseconds
-  const auto per_cent = take_number<double>(unit);
-  if (!per_cent || unit != "%" || !(*per_cent >= kLeast && *per_cent <= 100))
-    throw Error(fmt::format("\"{}\" is not a share from 0.001% to 100%", text));
-  return *per_cent / 100;
+  return parse_percent(text, kLeast, 100);
 }
 
 }  // namespace fabricast

@@ -10,7 +10,6 @@
 #include "models/studies/rules/rules.hpp"
 #include "models/studies/scenario/read_case.hpp"
 #include "sim/base/add_once.hpp"
-#include "text/numbers.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
@@ -28,14 +27,6 @@ struct Draft {
   std::vector<std::pair<std::string, Reader>> variants;  ///< read anew for each row
   bool asks = false;                                     ///< `ask` is known
 };
-
-/// "10 %" as 0.1.
-double share_from_text(const std::string& text) {
-  const auto out = to_number<double>(trimmed(std::string_view(text).substr(0, text.find('%'))));
-  if (!text.ends_with('%') || !out || !(*out >= 0 && *out <= 1000))
-    throw Error(fmt::format("\"{}\" is no share like 10 %", text));
-  return *out / 100;
-}
 
 bool is_run(Ask ask) {
   return ask == Ask::choice || ask == Ask::fastest || ask == Ask::figure || ask == Ask::compare;
@@ -260,7 +251,8 @@ void read_check(Reader& in, const std::string& file, Draft draft, std::vector<Ru
   read_subject(in, file, draft);
   const bool claims = check.ask != Ask::import_file && check.ask != Ask::not_modelled;
   if (claims && given(in, "claimed")) draft.claimed = in.text("claimed");
-  if (claims && given(in, "tolerance")) draft.tolerance = parsed(in, "tolerance", share_from_text);
+  if (claims && given(in, "tolerance"))
+    draft.tolerance = parsed(in, "tolerance", [](auto& t) { return parse_percent(t, 0, 1000); });
   std::vector<Reader> rows = in.children("rows");
   for (Reader& row : rows) {
     read_check(row, file, draft, out);

@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "models/training/step/step_chunks.hpp"
-#include "text/numbers.hpp"
-#include "text/words.hpp"
+#include "text/unit_text.hpp"
 
 namespace fabricast {
 
@@ -297,13 +296,7 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
   return plan;
 }
 
-double parse_headroom(std::string_view text) {
-  std::string_view unit = text;
-  const auto percent = take_number<double>(unit);
-  if (!percent || trimmed(unit) != "%" || *percent < 0 || *percent >= 100)
-    throw Error(fmt::format("\"{}\" is no share of memory", text), "0% to 99%, like 8%");
-  return *percent / 100;
-}
+double parse_headroom(std::string_view text) { return parse_percent(text, 0, 99); }
 
 std::size_t equal_within_error(const Plan& plan) {
   return static_cast<std::size_t>(std::ranges::count_if(plan.best, [&](const PlannedLayout& one) {

@@ -53,7 +53,7 @@ struct PlanLimits {
   LayoutWishes wishes = {};
 };
 
-/// "8%", below 100. Throws Error.
+/// "8%", up to 99. Throws Error.
 double parse_headroom(std::string_view text);
 
 /// All TP x CP x PP x EP x DP, model chunks, micro-batches, exchanges of CP, TP inside experts and

@@ -353,6 +353,6 @@ TEST_CASE("background traffic as users write it") {
   CHECK(text("uplinks") ==
         "\"uplinks\" is no background traffic\nhint: write: uplinks 40%, trunks 40% sl 1, or the "
         "name of a link: leaf0.0 -> spine3 40%");
-  CHECK(text("uplinks 40") == "\"40\" is not a share from 0.001% to 100%");
+  CHECK(text("uplinks 40") == "\"40\" is no share from 0.001 % to 100 %\nhint: write it like 40%");
   CHECK(text("uplinks 40% sl 16") == "\"uplinks 40% sl 16\": sl 16 is not from 0 to 15");
 }

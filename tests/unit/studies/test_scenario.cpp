@@ -75,7 +75,7 @@ TEST_CASE("faults: a case's own replace those of the scenario") {
   CHECK(bench_of(s, 0).faults[1].name == "node1:gpu2");
   CHECK(bench_of(s, 1).faults.empty());
   CHECK(mistake("faults: [nic node0:mlx5_0 rate 0%]\n") ==
-        "s.yaml:7: faults: \"0%\" is not a share from 0.001% to 100%");
+        "s.yaml:7: faults: \"0%\" is no share from 0.001 % to 100 %\nhint: write it like 5%");
 }
 
 TEST_CASE("mistakes in what is asked") {

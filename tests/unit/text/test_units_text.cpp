@@ -40,6 +40,20 @@ TEST_CASE("durations and sizes") {
   CHECK(parse_watts("1.72 kW") == 1720);
 }
 
+TEST_CASE("a share has its sign once, and lies where it may") {
+  CHECK(parse_percent("12.5 %") == 0.125);
+  CHECK(parse_percent(" 5%") == 0.05);
+  CHECK(parse_percent("100%", 0.001, 100) == 1);
+  CHECK(error_text([] { parse_percent("10%%"); }) ==
+        "\"10%%\" is no share\nhint: write it like 5%");
+  CHECK(error_text([] { parse_percent("0.95"); }) ==
+        "\"0.95\" is no share\nhint: write it like 95%");
+  CHECK(error_text([] { parse_percent("101%", 0, 100); }) ==
+        "\"101%\" is no share from 0 % to 100 %\nhint: write it like 5%");
+  CHECK(error_text([] { parse_percent("inf %"); }).starts_with("\"inf %\" is no share"));
+  CHECK(error_text([] { parse_percent(""); }).starts_with("\"\" is no share"));
+}
+
 TEST_CASE("digits are never rounded on the way") {
   // 2^53 + 1 does not fit a double.
   CHECK(parse_bytes("9007199254740993 B").count == 9'007'199'254'740'993);

@@ -378,10 +378,14 @@ TEST_CASE("faults that are none") {
         "\"nic node0:mlx5_0 broken\": what is wrong with it?" + grammar);
   CHECK(parse("nic node0:mlx5_0 rate") ==
         "\"nic node0:mlx5_0 rate\": a share like 50% is missing" + grammar);
-  CHECK(parse("nic node0:mlx5_0 rate 0%") == "\"0%\" is not a share from 0.001% to 100%");
-  CHECK(parse("nic node0:mlx5_0 rate 0.0009%") == "\"0.0009%\" is not a share from 0.001% to 100%");
-  CHECK(parse("nic node0:mlx5_0 rate 150%") == "\"150%\" is not a share from 0.001% to 100%");
-  CHECK(parse("nic node0:mlx5_0 rate 50") == "\"50\" is not a share from 0.001% to 100%");
+  CHECK(parse("nic node0:mlx5_0 rate 0%") ==
+        "\"0%\" is no share from 0.001 % to 100 %\nhint: write it like 5%");
+  CHECK(parse("nic node0:mlx5_0 rate 0.0009%") ==
+        "\"0.0009%\" is no share from 0.001 % to 100 %\nhint: write it like 5%");
+  CHECK(parse("nic node0:mlx5_0 rate 150%") ==
+        "\"150%\" is no share from 0.001 % to 100 %\nhint: write it like 5%");
+  CHECK(parse("nic node0:mlx5_0 rate 50") ==
+        "\"50\" is no share from 0.001 % to 100 %\nhint: write it like 50%");
   CHECK(parse("nic node0:mlx5_0 flap 10s 100%") ==
         "\"nic node0:mlx5_0 flap 10s 100%\": it is never down");
   CHECK(parse("node node0 gdr on").starts_with("\"node node0 gdr on\": gdr is off, not \"on\"\n"));

@@ -231,9 +231,9 @@ TEST_CASE("plan: twins stand in one line, and headroom stays free" * minutes_und
   CHECK(roomy.too_large.size() >= all.too_large.size());
   CHECK(parse_headroom("8%") == 0.08);
   CHECK(parse_headroom("12.5 %") == 0.125);
-  for (const char* wrong : {"", "8", "-1%", "100%", "x%"})
+  for (const char* wrong : {"", "5", "-1%", "100%", "x%"})
     CHECK(error_text([&] { parse_headroom(wrong); }) ==
-          std::string("\"") + wrong + "\" is no share of memory\nhint: 0% to 99%, like 8%");
+          std::string("\"") + wrong + "\" is no share from 0 % to 99 %\nhint: write it like 5%");
 }
 
 TEST_CASE("plan: a variation that is refused has a line, the others go on") {
