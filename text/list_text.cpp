@@ -3,13 +3,36 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "sim/base/error.hpp"
 #include "text/numbers.hpp"
+#include "text/range_text.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
+
+std::optional<RangeText> range_of_text(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return std::nullopt;
+  RangeText out{trimmed(text.substr(0, dots)), trimmed(text.substr(dots + 2))};
+  if (const std::size_t colon = out.last.find(':'); colon != std::string_view::npos) {
+    out.stride = trimmed(out.last.substr(colon + 1));
+    out.last = trimmed(out.last.substr(0, colon));
+  }
+  return out;
+}
+
+std::string_view RangeText::by() const {
+  return adds() || stride.starts_with('x') ? trimmed(stride.substr(1)) : std::string_view();
+}
+
+void RangeText::fail_stride() const {
+  throw Error(fmt::format("\"{}\" is no stride of a range", stride),
+              ":x4 multiplies by 4, :+1 adds 1; without one it doubles");
+}
+
 namespace {
 
 constexpr std::size_t kItemsMax = 10'000;
@@ -20,31 +43,23 @@ std::int64_t whole_number(std::string_view text) {
   return to_number<std::int64_t>(text).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-/// Cuts "from..to:xF" and appends from, from*F, ... <= to; a piece without ".." is one item.
+/// The values of a range, or the one that `piece` is; of more than kItemsMax no more.
 template <class Parse>
 void append_piece(std::string_view piece, Parse parse, std::vector<std::int64_t>& out) {
-  const std::size_t dots = piece.find("..");
-  if (dots == std::string_view::npos) {
+  const std::optional<RangeText> range = range_of_text(piece);
+  if (!range) {
     out.push_back(parse(piece));
     return;
   }
-  std::string_view upper = piece.substr(dots + 2);
-  std::int64_t factor = 2;
-  if (const std::size_t colon = upper.find(':'); colon != std::string_view::npos) {
-    const std::string_view step = trimmed(upper.substr(colon + 1));
-    factor = step.starts_with('x') ? whole_number(step.substr(1)) : -1;
-    upper = upper.substr(0, colon);
-    if (factor < 2) {
-      throw Error(fmt::format("\"{}\" is not a factor of at least 2", step),
-                  "write the factor of a range like 8B..1GiB:x4");
-    }
-  }
-  const std::int64_t from = parse(trimmed(piece.substr(0, dots)));
-  const std::int64_t to = parse(trimmed(upper));
+  const bool adds = range->adds();
+  const std::int64_t by = adds ? parse(range->by()) : whole_number(range->by());
+  if (!adds && by < 2) range->fail_stride();
+  const std::int64_t from = parse(range->first), to = parse(range->last);
   if (from > to) throw Error(fmt::format("the range \"{}\" runs backwards", piece));
-  for (std::int64_t value = from;; value *= factor) {
+  for (std::int64_t value = from; out.size() <= kItemsMax;) {
     out.push_back(value);
-    if (value > to / factor) return;
+    if (adds ? value > to - by : value > to / by) return;
+    value = adds ? value + by : value * by;
   }
 }
 

@@ -28,9 +28,9 @@ double parse_flop_rate(std::string_view text);
 
 /// A size as nccl-tests reads it on its command line: "8", "1G", "128M", "32K" are powers of 1024.
 Bytes parse_nccl_tests_size(std::string_view text);
-/// "8B..16GiB" doubles, "8B..16GiB:x4" has another factor, "1MiB,3MB" is taken as it is.
+/// Values and ranges (range_text.hpp) between commas: "8B..16GiB:x4,1MiB". A factor is whole.
 std::vector<Bytes> parse_sizes(std::string_view text);
-/// "1,2,4" or "1..64" (doubling).
+/// The same: "1,2,4" or "1..64".
 std::vector<int> parse_counts(std::string_view text, std::string_view what, int max);
 
 /// Shortest text that a person expects: "1 GiB", "524288 B" never for 512 KiB, "48 GB/s", "2.15

@@ -9,6 +9,7 @@
 
 #include "sim/base/error.hpp"
 #include "text/numbers.hpp"
+#include "text/range_text.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -33,18 +34,14 @@ std::optional<Quantity> quantity(std::string_view text) {
 /// How a range goes on.
 struct Stride {
   bool adds = false;
-  double by = 2;
-  std::string unit = {};  ///< "" = that of the ends
+  Quantity by;  ///< without a unit: that of the ends
 };
 
-Stride stride_of(std::string_view text) {
-  const auto by = text.size() > 1 ? quantity(text.substr(1)) : std::nullopt;
-  const bool adds = text.starts_with('+');
-  if (!by || !(adds || text.starts_with('x')) || by->number <= (adds ? 0 : 1) ||
-      (!adds && !by->unit.empty()))
-    throw Error(fmt::format("\"{}\" is no stride of a range", text),
-                ":x4 multiplies by 4, :+1 adds 1; without one it doubles");
-  return {adds, by->number, by->unit};
+Stride stride_of(const RangeText& range) {
+  const bool adds = range.adds();
+  const auto by = quantity(range.by());
+  if (!by || by->number <= (adds ? 0 : 1) || (!adds && !by->unit.empty())) range.fail_stride();
+  return {adds, *by};
 }
 
 /// Whole numbers in full: sizes have more digits than sums of strides are good for.
@@ -58,7 +55,7 @@ std::vector<std::string> numbers(const Quantity& first, const Quantity& last, St
   std::vector<std::string> out;
   constexpr double kRounding = 1e-9;
   for (double at = first.number; at <= last.number * (1 + kRounding);
-       at = stride.adds ? at + stride.by : at * stride.by) {
+       at = stride.adds ? at + stride.by.number : at * stride.by.number) {
     if (out.size() == kValuesMax)
       throw Error(fmt::format("the range has more than {} values", kValuesMax));
     out.push_back(value_text(at, first.unit));
@@ -70,9 +67,9 @@ std::vector<std::string> numbers(const Quantity& first, const Quantity& last, St
 std::vector<std::string> sizes(std::string_view first, std::string_view last, Stride stride) {
   const Quantity from{static_cast<double>(parse_bytes(first).count), {}},
       to{static_cast<double>(parse_bytes(last).count), {}};
-  if (!stride.unit.empty()) {
-    const std::string step = fmt::format("{} {}", stride.by, stride.unit);
-    stride = {true, static_cast<double>(parse_bytes(step).count), {}};
+  if (!stride.by.unit.empty()) {
+    const std::string step = fmt::format("{} {}", stride.by.number, stride.by.unit);
+    stride.by = {static_cast<double>(parse_bytes(step).count), {}};
   }
   std::vector<std::string> out;
   for (const std::string& bytes : numbers(from, to, stride)) {
@@ -139,21 +136,17 @@ std::vector<YamlNode> files(const YamlNode& node, const std::string& folder,
 }  // namespace
 
 std::vector<std::string> range_values(const std::string& text) {
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) return {};
-  const std::size_t colon = text.find(':', dots);
-  const std::string first = text.substr(0, dots),
-                    last = text.substr(dots + 2, colon - std::min(colon, dots + 2));
-  const auto from = quantity(first), to = quantity(last);
+  const std::optional<RangeText> range = range_of_text(text);
+  const auto from = range ? quantity(range->first) : std::nullopt,
+             to = range ? quantity(range->last) : std::nullopt;
   if (!from || !to) return {};
-  const Stride stride =
-      colon == std::string::npos ? Stride{} : stride_of(std::string_view(text).substr(colon + 1));
+  const Stride stride = stride_of(*range);
   Quantity begin = *from;
   if (begin.unit.empty()) begin.unit = to->unit;
   const bool one_unit =
-      begin.unit == to->unit && (stride.unit.empty() || stride.unit == begin.unit);
+      begin.unit == to->unit && (stride.by.unit.empty() || stride.by.unit == begin.unit);
   std::vector<std::string> out =
-      one_unit ? numbers(begin, *to, stride) : sizes(first, last, stride);
+      one_unit ? numbers(begin, *to, stride) : sizes(range->first, range->last, stride);
   if (out.empty()) throw Error(fmt::format("the range \"{}\" is empty", text), "the least first");
   return out;
 }

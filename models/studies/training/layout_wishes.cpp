@@ -37,14 +37,11 @@ const std::map<std::string, GroupOf, std::less<>> kGroups = {{"tp", tensor_group
 /// Calls `add` with each KEY=VALUE of a list.
 void each_assignment(std::string_view text,
                      const std::function<void(std::string, std::string)>& add) {
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view one = trimmed(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+  for (const std::string& one : comma_words(text)) {
     const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos || equals == 0 || equals + 1 == one.size())
+    if (equals == std::string::npos || equals == 0 || equals + 1 == one.size())
       throw Error(fmt::format("\"{}\" says nothing", one), "KEY=VALUE, like tp=8");
-    add(std::string(one.substr(0, equals)), std::string(one.substr(equals + 1)));
+    add(one.substr(0, equals), one.substr(equals + 1));
   }
 }
 

@@ -56,12 +56,9 @@ std::vector<std::string> values_of(std::string_view key, std::string_view list) 
       out.push_back(std::to_string(count));
     return out;
   }
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    out.emplace_back(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  if (out.empty()) throw Error(fmt::format("{}= names no value", key), "KEY=VALUE,VALUE");
+  out = comma_words(list);
+  if (out.empty() || std::ranges::find(out, "") != out.end())
+    throw Error(fmt::format("{}={} names no value", key, list), "KEY=VALUE,VALUE");
   return out;
 }
 

@@ -135,7 +135,11 @@ TEST_CASE("lists of sizes") {
   CHECK(error_text([] { parse_sizes("0B..8B"); }) == "size must be at least 1 B");
   CHECK(error_text([] { parse_sizes("16B..8B"); }) == "the range \"16B..8B\" runs backwards");
   CHECK(error_text([] { parse_sizes("8B..1KiB:x1"); }) ==
-        "\"x1\" is not a factor of at least 2\nhint: write the factor of a range like 8B..1GiB:x4");
+        "\"x1\" is no stride of a range\nhint: :x4 multiplies by 4, :+1 adds 1; without one it "
+        "doubles");
+  CHECK(counts("1MiB..3MiB:+1MiB") == List{1 << 20, 2 << 20, 3 << 20});
+  CHECK(error_text([] { parse_sizes("1B..1TB:+1B"); }) == "more than 10000 sizes in one list");
+  CHECK(error_text([] { parse_sizes("8B..1KiB:4"); }).starts_with("\"4\" is no stride"));
   CHECK(error_text([] { parse_sizes(" "); }) == "the list of sizes is empty");
   CHECK(error_text([] { parse_sizes("8B,,9B"); }).starts_with("\"\" is not a size"));
   std::string many = "1B";

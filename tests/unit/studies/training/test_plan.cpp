@@ -144,6 +144,9 @@ TEST_CASE("plan: variations multiply, and the front has no row that another beat
   CHECK(vary(one, "nodes=8..32")[2].name == "nodes=32");
   CHECK(vary(one, "nodes=8..32")[2].config.nodes == 32);
   CHECK(error_text([&] { vary(one, "topology="); }).starts_with("topology= names no value"));
+  CHECK(error_text([&] {
+          vary(one, "topology=dgx-a100,");
+        }).starts_with("topology=dgx-a100, names no value"));
   std::vector<Plan> plans;
   for (const NamedConfig& each : twice) plans.push_back(plan_step(each.config, parts, {2, false}));
   const auto front = pareto_front(plans);
@@ -189,6 +192,7 @@ TEST_CASE("plan: what is fixed is fixed, and what stays inside stays inside" *
   LayoutWishes wishes;
   CHECK(error_text([&] { wishes.fix("tpp=4"); }) ==
         "\"tpp\" is no part of a layout\nhint: did you mean \"tp\"?");
+  CHECK(error_text([&] { wishes.fix("tp=8,"); }).starts_with("\"\" says nothing"));
   CHECK(error_text([&] { wishes.fix("tp"); }) == "\"tp\" says nothing\nhint: KEY=VALUE, like tp=8");
   CHECK(error_text([&] { wishes.keep_within("tp=pod"); }) ==
         "tp=pod: groups are kept within a node or a rack");
