@@ -15,7 +15,7 @@ COLUMNS_MAX = 100
 LIBRARIES = {
     "fmt": r"text/|models/|cli/|library/|tests/|bench/",
     "yaml-cpp": r"models/io/",
-    "pugixml.hpp": r"models/io/|models/studies/\w+/\w+_junit\.cpp|tests/",
+    "pugixml.hpp": r"models/io/|tests/",
     "nlohmann": r"models/io/|models/studies/\w+/(\w+_json|read_\w+)\.cpp|tests/",
     "CLI": r"cli/",
     "pybind11": r"python/module\.cpp",

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "models/io/report/junit.hpp"
 #include "models/studies/gate/gate_text.hpp"
 #include "text/quoting.hpp"
 #include "text/unit_text.hpp"
@@ -151,60 +152,42 @@ std::string gate_alerts(const GateResult& result) {
 
 namespace {
 
-/// XML 1.0 has no control characters.
-std::string xml_text(std::string_view text) { return markup_text(terminal_text(text)); }
-
-std::string failure_xml(const std::string& message) {
-  return fmt::format("      <failure message=\"{}\"/>\n", xml_text(message));
-}
-
-std::string case_xml(const std::string& suite, const std::string& name, double seconds,
-                     const std::string& inside) {
-  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"",
-                                       xml_text(suite), xml_text(name), seconds);
-  return inside.empty() ? head + "/>\n" : head + ">\n" + inside + "    </testcase>\n";
-}
-
-std::string suite_xml(const JudgedTable& table) {
+JunitSuite suite_of(const JudgedTable& table) {
   const JudgeResult& result = table.result;
   const bool pass = passes(result.verdict);
   const std::string what =
       what_text(result.config.collective, result.nodes, result.config.topology, result.ranks);
-  std::string cases =
-      case_xml(what, "verdict", 0,
-               pass ? ""
-                    : failure_xml(fmt::format(
-                          "{}: {} of {} rows are slower than their floor", to_text(result.verdict),
-                          result.count(RowVerdict::below), result.rows.size())));
-  std::size_t failures = pass ? 0 : 1;
+  JunitSuite out{table.source, {{what, "verdict"}}};
+  if (!pass)
+    out.cases.front().failure =
+        fmt::format("{}: {} of {} rows are slower than their floor", to_text(result.verdict),
+                    result.count(RowVerdict::below), result.rows.size());
   for (const JudgeRow& row : result.rows) {
+    JunitCase& one = out.cases.emplace_back();
+    one.class_name = what;
+    one.name = to_text(row.size);
+    one.seconds = row.measured_us / 1e6;
+    if (row.verdict != RowVerdict::below) continue;
     const double limit = row.limit_us();
-    std::string inside;
-    if (row.verdict == RowVerdict::below) {
-      const std::string message =
-          fmt::format("{:.2f} GB/s busbw, the floor is {:.2f}: {:.1f} us, at most {:.1f}",
-                      busbw_of(result, row.size, row.measured_us),
-                      busbw_of(result, row.size, limit), row.measured_us, limit);
-      if (!pass) ++failures;
-      inside = pass ? fmt::format("      <system-out>{}; one row in ten may be</system-out>\n",
-                                  xml_text(message))
-                    : failure_xml(message);
+    const std::string message =
+        fmt::format("{:.2f} GB/s busbw, the floor is {:.2f}: {:.1f} us, at most {:.1f}",
+                    busbw_of(result, row.size, row.measured_us), busbw_of(result, row.size, limit),
+                    row.measured_us, limit);
+    if (pass) {
+      one.said = message + "; one row in ten may be";
+    } else {
+      one.failure = message;
     }
-    cases += case_xml(what, to_text(row.size), row.measured_us / 1e6, inside);
   }
-  return fmt::format(
-      "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n{}"
-      "  </testsuite>\n",
-      xml_text(table.source), result.rows.size() + 1, failures, cases);
+  return out;
 }
 
 }  // namespace
 
 std::string gate_junit(const std::vector<JudgedTable>& tables) {
-  std::string out =
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fabricast gate\">\n";
-  for (const JudgedTable& table : tables) out += suite_xml(table);
-  return out + "</testsuites>\n";
+  std::vector<JunitSuite> suites;
+  for (const JudgedTable& table : tables) suites.push_back(suite_of(table));
+  return junit_xml(suites);
 }
 
 }  // namespace fabricast

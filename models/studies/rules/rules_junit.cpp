@@ -1,11 +1,8 @@
 // Verdicts of rules as JUnit XML, which CI systems show.
 #include <fmt/format.h>
 
-#include <pugixml.hpp>
-#include <sstream>
-
+#include "models/io/report/junit.hpp"
 #include "models/studies/rules/rules_text.hpp"
-#include "text/quoting.hpp"
 
 namespace fabricast {
 
@@ -43,87 +40,37 @@ std::string telling_points(const Rule& rule, const RuleOutcome& outcome) {
   return out;
 }
 
-/// XML 1.0 has no control characters.
-std::string printable(const std::string& text) { return terminal_text(text); }
-
-void set(pugi::xml_node node, const char* name, const std::string& value) {
-  node.append_attribute(name).set_value(printable(value).c_str());
-}
-
-struct Counts {
-  unsigned tests = 0, failures = 0, skipped = 0;
-  double seconds = 0;
-
-  void add(const Counts& other) {
-    tests += other.tests;
-    failures += other.failures;
-    skipped += other.skipped;
-    seconds += other.seconds;
-  }
-  void write(pugi::xml_node node) const {
-    set(node, "tests", std::to_string(tests));
-    set(node, "failures", std::to_string(failures));
-    set(node, "skipped", std::to_string(skipped));
-    set(node, "time", fmt::format("{:.3f}", seconds));
-  }
-};
-
-void add_case(pugi::xml_node suite, const std::string& suite_name, const Rule& rule,
-              const RuleOutcome& outcome, const std::optional<RulesComparison>& changes,
-              Counts& counts) {
-  pugi::xml_node one = suite.append_child("testcase");
-  set(one, "classname", suite_name);
-  set(one, "name", rule.id + ": " + rule.claim);
-  set(one, "time", fmt::format("{:.3f}", counts.seconds));
-  counts.tests = 1;
+JunitCase case_of(const Rule& rule, const RuleOutcome& outcome,
+                  const std::optional<RulesComparison>& changes) {
   const RuleSummary summary = summary_of(rule, outcome);
+  JunitCase out{{}, rule.id + ": " + rule.claim};
   if (const std::string against = complaint(rule, outcome, changes); !against.empty()) {
-    counts.failures = 1;
-    pugi::xml_node failure = one.append_child("failure");
-    set(failure, "message", against);
-    failure.text().set(printable(telling_points(rule, outcome)).c_str());
+    out.failure = against;
+    out.details = telling_points(rule, outcome);
   } else if (outcome.verdict == RuleVerdict::not_simulated) {
-    counts.skipped = 1;
-    set(one.append_child("skipped"), "message", summary.why);
+    out.skipped = summary.why;
   }
-  const std::string said = fmt::format("{}: claimed {}, simulated {}. {}", to_text(outcome.verdict),
-                                       summary.claimed, summary.found, summary.why);
-  one.append_child("system-out").text().set(printable(said).c_str());
-}
-
-Counts add_suite(pugi::xml_node suite, const RulesRun& run,
-                 const std::optional<RulesComparison>& changes) {
-  const std::string name =
-      run.result.file.name + (run.release.empty() ? "" : ", NCCL " + run.release);
-  set(suite, "name", name);
-  Counts all;
-  for (std::size_t r = 0; r < run.result.outcomes.size(); ++r) {
-    Counts one;
-    if (r < run.seconds.size()) one.seconds = run.seconds[r];
-    add_case(suite, name, run.result.file.rules[r], run.result.outcomes[r], changes, one);
-    all.add(one);
-  }
-  all.write(suite);
-  return all;
+  out.said = fmt::format("{}: claimed {}, simulated {}. {}", to_text(outcome.verdict),
+                         summary.claimed, summary.found, summary.why);
+  return out;
 }
 
 }  // namespace
 
 std::string rules_junit(const std::vector<RulesRun>& runs,
                         const std::optional<RulesComparison>& changes) {
-  pugi::xml_document document;
-  if (runs.size() == 1) {
-    add_suite(document.append_child("testsuite"), runs.front(), changes);
-  } else {
-    pugi::xml_node suites = document.append_child("testsuites");
-    Counts all;
-    for (const RulesRun& run : runs)
-      all.add(add_suite(suites.append_child("testsuite"), run, changes));
-    all.write(suites);
+  std::vector<JunitSuite> suites;
+  for (const RulesRun& run : runs) {
+    JunitSuite& suite = suites.emplace_back();
+    suite.name = run.result.file.name + (run.release.empty() ? "" : ", NCCL " + run.release);
+    for (std::size_t r = 0; r < run.result.outcomes.size(); ++r) {
+      JunitCase one = case_of(run.result.file.rules[r], run.result.outcomes[r], changes);
+      one.class_name = suite.name;
+      if (r < run.seconds.size()) one.seconds = run.seconds[r];
+      suite.cases.push_back(std::move(one));
+    }
   }
-  std::ostringstream out;
-  document.save(out, "  ");
-  return out.str();
+  return junit_xml(suites);
 }
 
 }  // namespace fabricast

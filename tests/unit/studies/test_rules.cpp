@@ -311,9 +311,10 @@ TEST_CASE("rules: a rule is a claim, and without expect it is to hold") {
         "differs: e is not-simulated, the file expects holds\n");
   // The points that speak against it, and the time of each rule.
   const std::string junit = rules_junit({{"", result, {0.5, 0.25, 0, 0}}}, {});
-  CHECK(junit.find("tests=\"4\" failures=\"2\" skipped=\"1\" time=\"0.750\"") != std::string::npos);
+  CHECK(junit.find("tests=\"4\" failures=\"2\" errors=\"0\" skipped=\"1\" time=\"0.750000000\"") !=
+        std::string::npos);
   CHECK(junit.find("claimed 100 GB/s, simulated 900 GB/s (H100_SXM5)") != std::string::npos);
-  CHECK(junit.find("time=\"0.250\"") != std::string::npos);
+  CHECK(junit.find("time=\"0.250000000\"") != std::string::npos);
   const std::string two = rules_junit({{"2.21.5", result, {}}, {"2.30.7", result, {}}}, {});
   CHECK(two.find("<testsuites tests=\"8\" failures=\"4\"") != std::string::npos);
   CHECK(two.find("name=\"t, NCCL 2.30.7\"") != std::string::npos);
