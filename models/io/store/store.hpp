@@ -123,7 +123,7 @@ class Store {
   };
   /// It reads every point: 1 us each.
   Counts counts(const std::string& sweep, const StoreVersion& version);
-  /// Its questions that are open or claimed, equal ones once: 0.6 us each.
+  /// Questions of the sweep that are open or claimed, equal ones once: 0.6 us each.
   std::int64_t unfinished(const std::string& sweep, const StoreVersion& version);
   std::vector<std::string> sweeps();  ///< in alphabetical order
 

@@ -162,7 +162,7 @@ TEST_CASE("workers killed at any moment lose nothing, and others take over at on
   // The same bytes as an undisturbed run.
   std::int64_t same = 0;
   store.select("SELECT job_sha256, text FROM reports", {}, [&](std::span<const StoreCell> row) {
-    const Claimed c{std::string(std::get<std::string_view>(row[0])), "", "", 1};
+    const Claimed c{std::string(std::get<std::string_view>(row[0])), "", 1};
     if (std::get<std::string_view>(row[1]) == result(c, 20'000).report) ++same;
   });
   CHECK(same == kPoints);

@@ -283,11 +283,11 @@ TEST_CASE("rules: own parts, with their bands, are those of the command line, el
       "  - {id: a, claim: c, ask: part, figure: nvlink, claimed: 900 GB/s}\n";
   RuleOverrides overrides;
   const auto parts = [&] {
-    const RuleFile file = parse_rules(text, "folder/t.yaml", overrides);
+    const RuleFile file = parse_rules(text, "t.yaml", overrides);
     CHECK(file.parts == file.rules.front().checks.front().config.parts);
     return file.parts;
   };
-  CHECK(parts() == "folder/own.yaml");
+  CHECK(parts() == "own.yaml");
   overrides.parts = "other.yaml";
   CHECK(parts() == "other.yaml");
 }
