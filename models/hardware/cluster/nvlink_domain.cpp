@@ -1,4 +1,5 @@
 #include "models/hardware/cluster/nvlink_domain.hpp"
+#include "models/hardware/cluster/gpus_used.hpp"
 
 #include <fmt/format.h>
 
@@ -104,10 +105,7 @@ int trays_per_domain(const NodeType& type, int nodes) {
 }
 
 NodeType join_trays(const NodeType& type, int trays, int gpus) {
-  if (const int known = gpu_count(type.pci); gpus > known) {
-    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", gpus, type.name, known),
-                "lower --gpus-per-node, or raise --nodes");
-  }
+  check_gpus_asked(gpus, type.name, gpu_count(type.pci));
   NodeType out = type;
   out.trays = trays;
   out.cpus.clear();

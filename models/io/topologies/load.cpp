@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/hardware/cluster/nvlink_domain.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
@@ -350,7 +351,7 @@ DescribedNodes Topology::describe(const NodesRequest& request) const {
   if (read_->xml) return {*read_->xml, std::max(request.nodes, 1), 1, request.gpus_per_node};
   const ClusterConfig& config = *read_->config;
   const auto [trays, nodes] = joined(config, request);
-  const int gpus = trays > 1 ? 0 : request.gpus_per_node;
+  const int gpus = gpus_asked_of_node(trays, request.gpus_per_node);
   if (config.described) return {*config.described, nodes, trays, gpus};
   return {fabricast::describe(build_node(config, trays, request.gpus_per_node, read_->parts)),
           nodes, trays, gpus};

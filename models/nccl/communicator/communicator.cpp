@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/hardware/cluster/sharp.hpp"
 #include "models/nccl/communicator/p2p_call.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
@@ -67,7 +68,6 @@ void check_is_simulated(const Communicator& communicator, Algorithm algorithm) {
 CollectiveRun run_of(const Communicator& communicator, const Call& call,
                      const TunerDecision& decision) {
   check_is_simulated(communicator, *decision.algorithm);
-  const bool is_apart = !communicator.joined.empty(), is_joined = has_unlike_groups(communicator);
   CollectiveRun run;
   run.version = communicator.version;
   run.collective = call.collective;
@@ -82,10 +82,11 @@ CollectiveRun run_of(const Communicator& communicator, const Call& call,
       split_of(communicator.model, call.collective, call.count, call.element_bytes, decision);
   run.communicator_channels = split.communicator_channels;
   run.heads = split.heads;
-  run.members = communicator.members.split(is_apart && !is_joined ? domains(communicator) : 1);
+  run.members = members_called(communicator);
   run.threads = decision.threads;
   run.buffers = communicator.settings.buffers;
-  const TuningModel& ways = is_joined ? communicator.joined.front().model : communicator.model;
+  const TuningModel& ways =
+      has_unlike_groups(communicator) ? communicator.joined.front().model : communicator.model;
   run.graph = graph_of(ways.input, run.algorithm);
   run.transport = transport_rules(communicator, run);
   return run;
@@ -145,7 +146,7 @@ Asked asked_of(const Cluster& cluster, const CommunicatorConfig& config) {
                             config.members.nodes().back(), cluster.nodes(), cluster.nodes() - 1));
   Asked out{config.description ? *config.description : describe(cluster.node()),
             {config.version, config.environment, cluster.nodes(),
-             cluster.node().trays() > 1 ? 0 : config.gpus_per_node, config.sharp}};
+             gpus_asked_of_node(cluster.node().trays(), config.gpus_per_node), config.sharp}};
   out.config.trays = cluster.node().trays();
   out.config.members = config.members;
   out.config.tuner = config.tuner;
@@ -216,6 +217,11 @@ bool is_up_and_down(Algorithm algorithm) {
 }
 
 }  // namespace
+
+Members members_called(const Communicator& communicator) {
+  const bool is_split = !communicator.joined.empty() && !has_unlike_groups(communicator);
+  return communicator.members.split(is_split ? domains(communicator) : 1);
+}
 
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config) {
   Communicator made = joined_or_split(cluster, config);

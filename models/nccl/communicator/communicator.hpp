@@ -39,6 +39,10 @@ Communicator decided_communicator(const Cluster& cluster, const CommunicatorConf
 /// where the release has no kernels for a GPU.
 Communicator make_communicator(const Cluster& cluster, const CommunicatorConfig& config);
 
+/// Its ranks as calls have them: groups of a host that falls apart are nodes of their own, where
+/// they are alike. REQUIRES: made by make_communicator().
+Members members_called(const Communicator& communicator);
+
 /// What its messages cross. REQUIRES: made by make_communicator(), or one node group.
 TransportRules transport_rules(const Communicator& communicator);
 /// And those of a run, by what its blocks send and receive. REQUIRES: the run's collective,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
 #include "models/nccl/node/aws_ofi.hpp"
@@ -33,9 +34,8 @@ void for_each_pci(const NodeDescription& node, Visit&& visit) {
 Members members_of(const NcclCommunicatorConfig& config, const NodeDescription& node, int known) {
   if (config.members.empty()) {
     const int wanted = config.gpus_per_node;
-    if (wanted <= known) return Members::first(config.nodes, wanted > 0 ? wanted : known);
-    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", wanted, node.name, known),
-                "lower --gpus-per-node, or raise --nodes");
+    check_gpus_asked(wanted, node.name, known);
+    return Members::first(config.nodes, wanted > 0 ? wanted : known);
   }
   if (config.members.gpus().back() >= known)
     throw Error(fmt::format("there is no GPU {}: {} has {} (0..{})", config.members.gpus().back(),

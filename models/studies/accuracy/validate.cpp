@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/hardware/cluster/cluster.hpp"
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/hardware/cluster/nvlink_domain.hpp"
 #include "models/hardware/cluster/nvls_rates.hpp"
 #include "models/io/bands/band_key.hpp"
@@ -121,7 +122,7 @@ class Validation {
       CommunicatorConfig config;
       config.version = mapped.version;
       config.environment = mapped.environment;
-      config.gpus_per_node = trays > 1 ? 0 : mapped.gpus_used;
+      config.gpus_per_node = gpus_asked_of_node(trays, mapped.gpus_used);
       config.sharp = mapped.sharp;
       setup->tuner = tuner_of_network(mapped, parts_);
       config.tuner = setup->tuner.get();

@@ -1,9 +1,8 @@
 #include "models/studies/bench/bench_split.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench_call.hpp"
 
@@ -30,15 +29,8 @@ BenchSplit::BenchSplit(const BenchConfig& config, const SoftwareCosts& software,
     : config_(config),
       software_(software),
       block_(block),
-      gpus_(config.gpus_per_node > 0 && block.cluster.node().trays() == 1
-                ? config.gpus_per_node
-                : static_cast<int>(block.cluster.node().gpus().size())),
+      gpus_(gpus_used(block.cluster, config.gpus_per_node)),
       communicators_(block.cluster, wanted) {
-  const std::size_t known = block.cluster.node().gpus().size();
-  if (gpus_ > static_cast<int>(known))
-    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", gpus_,
-                            block.cluster.node().name(), known),
-                "lower --gpus-per-node, or raise --nodes");
   check_processes(config, gpus_ / block.cluster.node().trays());
   block.groups = split_groups(*config.split, block.cluster.nodes(), gpus_, config.gpus_per_process);
   for (const SplitGroup& group : block.groups) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/nccl/communicator/communicators.hpp"
 #include "models/studies/bench/bench.hpp"
 #include "sim/base/add_once.hpp"
@@ -164,14 +165,13 @@ ConcurrentResult run_concurrent(const ConcurrentQuestion& question, const Concur
                                 const SoftwareCosts& software,
                                 const std::function<void(double)>& progress) {
   ConcurrentQuestion asked = question;
-  const auto known = static_cast<int>(question.cluster.node().gpus().size());
-  if (asked.communicators.gpus_per_node == 0) asked.communicators.gpus_per_node = known;
-  const int ranks = question.cluster.nodes() * asked.communicators.gpus_per_node;
+  const int gpus = gpus_used(question.cluster, question.communicators.gpus_per_node);
+  asked.communicators.gpus_per_node = gpus;
+  const int ranks = question.cluster.nodes() * gpus;
   if (config.layout.ranks() != ranks)
-    throw Error(
-        fmt::format("the layout has {} ranks, {} nodes with {} GPUs have {}", config.layout.ranks(),
-                    question.cluster.nodes(), asked.communicators.gpus_per_node, ranks),
-        "the sizes of its dimensions multiply to the number of ranks");
+    throw Error(fmt::format("the layout has {} ranks, {} nodes with {} GPUs have {}",
+                            config.layout.ranks(), question.cluster.nodes(), gpus, ranks),
+                "the sizes of its dimensions multiply to the number of ranks");
   return Concurrent(asked, config, software).run(progress);
 }
 

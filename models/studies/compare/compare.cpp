@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/nccl/base/types.hpp"
@@ -78,9 +79,7 @@ std::optional<double> usd_per_hour(const ComparedMachine& machine, const Cluster
 
 void fill(ComparedMachine& machine, const CompareAsk& ask, const PartsCatalogue& parts) {
   const Cluster cluster = load_cluster(machine.job, machine.nodes, parts);
-  const int used = machine.job.gpus_per_node;
-  const bool fewer = used > 0 && cluster.node().trays() == 1;
-  machine.gpus = cluster.nodes() * (fewer ? used : static_cast<int>(cluster.node().gpus().size()));
+  machine.gpus = cluster.nodes() * gpus_used(cluster, machine.job.gpus_per_node);
   machine.nics = cluster.node().nics_per_tray();
   machine.fabric = cluster.fabric().name;
   machine.bill = price_fabric(cluster, parts, ask.prices);

@@ -214,13 +214,6 @@ class Study {
     return std::nullopt;
   }
 
-  Members first_members(const Loaded& place) const {
-    const int gpus = config().gpus_per_node > 0
-                         ? config().gpus_per_node
-                         : static_cast<int>(place.cluster.node().gpus().size());
-    return Members::first(place.cluster.nodes(), gpus);
-  }
-
   /// One kernel on all GPUs, of an engine or for registered buffers: no call of NCCL's machine.
   bool is_kernel(const Loaded& place, std::size_t contender) const {
     const Contender& one = contenders()[contender];
@@ -255,7 +248,7 @@ class Study {
     if (!choice) return std::nullopt;
     const RegisteredCall call{*choice, config().collective, exact_size(place, count), 0,
                               config().engines.empty() ? 1 : 0};
-    const Duration time = simulate_registered(place.cluster, first_members(place),
+    const Duration time = simulate_registered(place.cluster, members_called(place.communicator),
                                               config().registered->costs, parts_.software, call)
                               .time;
     return CutoverTime{microseconds_of(time), false, name_of(*choice)};
@@ -290,7 +283,7 @@ class Study {
     const Contender& wanted = contenders()[contender];
     const CallingEngine& engine =
         *std::ranges::find(config().engines, *wanted.engine, &CallingEngine::release);
-    const Members members = first_members(place);
+    const Members members = members_called(place.communicator);
     constexpr int kBfloat16 = 2;
     constexpr std::int64_t kVector = 16;
     size.count = (size.count + kVector - 1) / kVector * kVector;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/io/experts/read_experts.hpp"
 #include "models/studies/experts/nccl_experts.hpp"
 #include "models/studies/shared/site.hpp"
@@ -132,8 +133,7 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
     for (const int count : nodes) {
       const Site site = site_of(topology, config, nodes_of(config, count));
       const NodeGraph& node = site.cluster.node();
-      const int per_tray = config.gpus_per_node > 0 ? config.gpus_per_node : node.gpus_per_tray();
-      const int gpus = std::min(per_tray, node.gpus_per_tray()) * node.trays();
+      const int gpus = gpus_used(site.cluster, config.gpus_per_node);
       const int ranks = gpus * site.cluster.nodes();
       check_ranks(config.call.choice, ranks);
       placed(Place{{}, 0, "--ep-mode"}, [&] { check_reach(mode, site.cluster.nodes(), gpus); });

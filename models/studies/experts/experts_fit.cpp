@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "models/experts/ep_run.hpp"
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/studies/accuracy/robust_fit.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/scaled.hpp"
@@ -209,8 +210,8 @@ ExpertsPredictor::ExpertsPredictor(const std::vector<ExpertsPoint>& points,
       job.topology = point.topology;
       job.gpus_per_node = point.gpus_per_node;
       machine.cluster = std::make_unique<Cluster>(load_cluster(job, point.nodes, parts));
-      const int gpus = point.gpus_per_node * point.nodes / machine.cluster->nodes();
-      machine.ways = std::make_unique<EpWays>(*machine.cluster, gpus);
+      machine.ways = std::make_unique<EpWays>(*machine.cluster,
+                                              gpus_used(*machine.cluster, point.gpus_per_node));
     }
     machine_of_.push_back(&machine);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/nccl/tuner/tuner.hpp"
 #include "models/studies/memory/memory_groups.hpp"
 #include "models/studies/shared/site.hpp"
@@ -64,8 +65,7 @@ MemoryCase case_of(const Topology& topology, const MemoryConfig& config, int nod
   std::vector<AskedGroup> asked = {{"all", site.communicator.members, config.collectives}};
   if (config.layout) {
     const StepConfig step = sized(*config.layout, site.cluster);
-    const int gpus = static_cast<int>(site.cluster.node().gpus().size());
-    asked = groups_of_layout(step, config.gpus_per_node > 0 ? config.gpus_per_node : gpus);
+    asked = groups_of_layout(step, gpus_used(site.cluster, config.gpus_per_node));
     if (asked.empty()) {
       throw Error("no group of the layout has several ranks: NCCL has nothing to join",
                   "tp, cp, ep, pp or data parallelism makes groups");

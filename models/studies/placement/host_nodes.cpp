@@ -1,6 +1,5 @@
 #include "models/studies/placement/host_nodes.hpp"
-
-#include <fmt/format.h>
+#include "models/hardware/cluster/gpus_used.hpp"
 
 #include "sim/base/error.hpp"
 
@@ -17,13 +16,6 @@ const Site& HostNodes::of(int trays) {
   return made_.emplace(trays, site_of(topology_, job_, nodes_of(job_, trays))).first->second;
 }
 
-int HostNodes::gpus_per_host() {
-  const NodeGraph& node = host().cluster.node();
-  const auto all = static_cast<int>(node.gpus().size());
-  if (job_.gpus_per_node > all)
-    throw Error(fmt::format("{} GPUs per node asked for, but {} has {}", job_.gpus_per_node,
-                            node.name(), all));
-  return job_.gpus_per_node > 0 ? job_.gpus_per_node : all;
-}
+int HostNodes::gpus_per_host() { return gpus_used(host().cluster, job_.gpus_per_node); }
 
 }  // namespace fabricast

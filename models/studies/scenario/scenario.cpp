@@ -78,7 +78,6 @@ struct Answerer {
   CaseAnswer operator()(const ConcurrentCase& config) const {
     Site site = load_site(config, config.nodes, parts);
     ConcurrentAnswer out{std::move(site.cluster), {}};
-    if (out.cluster.node().trays() > 1) site.communicator.gpus_per_node = 0;  // it is of a tray
     out.result = run_concurrent({out.cluster, site.communicator, datatype_bytes(config.datatype)},
                                 config.asked, parts.software, progress);
     return out;

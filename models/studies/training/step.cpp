@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/io/experts/read_experts.hpp"
 #include "models/studies/bench/network.hpp"
 #include "models/studies/shared/site.hpp"
@@ -178,11 +179,8 @@ CollectiveTimes collectives_of(const StepConfig& config, const Site& site,
 
 StepConfig sized(const StepConfig& config, const Cluster& cluster) {
   StepConfig out = config;
-  const auto all = static_cast<int>(cluster.node().gpus().size());
-  // Of hosts that NVLink joined, all that are there.
-  const bool takes_all = config.gpus_per_node == 0 || cluster.node().trays() > 1;
   out.layout.gpus =
-      config.nodes / cluster.hosts() * cluster.nodes() * (takes_all ? all : config.gpus_per_node);
+      config.nodes / cluster.hosts() * cluster.nodes() * gpus_used(cluster, config.gpus_per_node);
   return out;
 }
 

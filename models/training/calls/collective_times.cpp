@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/simulation.hpp"
 
@@ -89,12 +90,6 @@ class CrowdTime {
   const SoftwareCosts& software_;
   double copies_;
 };
-
-/// GPUs of a node that the job uses: of hosts that NVLink joined, all that are there.
-int gpus_used(const Cluster& cluster, int asked) {
-  const bool takes_all = asked == 0 || cluster.node().trays() > 1;
-  return takes_all ? static_cast<int>(cluster.node().gpus().size()) : asked;
-}
 
 }  // namespace
 
