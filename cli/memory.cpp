@@ -42,6 +42,7 @@ void set_job(const MemoryOptions& options, const CLI::App& command, MemoryConfig
     static_cast<Job&>(out) = job.job(options.topology, options.fabric, options.sharp);
     return;
   }
+  refuse_beside_layout(command, {"--collective"});
   out.layout = load_step_with(options.layout, command, job, options.topology, options.fabric);
   if (options.sharp) out.layout->sharp = true;
   static_cast<Job&>(out) = *out.layout;
@@ -53,10 +54,10 @@ MemoryConfig config(const MemoryOptions& options, const CLI::App& command) {
   out.releases = of_option("--nccl", [&] { return releases_of(options.job.nccl); });
   set_job(options, command, out);
   out.collectives.clear();
-  if (options.collective != "none")
+  if (!out.layout && options.collective != "none")
     out.collectives =
         of_option("--collective", [&] { return parse_collectives(options.collective); });
-  out.sizes = sizes_from_option(options.sizes);
+  if (!out.layout || given(command, "--sizes")) out.sizes = sizes_from_option(options.sizes);
   out.communicators = options.communicators;
   out.rank = options.rank;
   if (out.topology.empty())
@@ -90,8 +91,10 @@ void add_memory(CLI::App& app, Action& action) {
                    "reduce, alltoall, sendrecv, gather, scatter; or none")
       ->capture_default_str();
   command
-      ->add_option("--sizes", options->sizes,
-                   "of these calls: 8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB")
+      ->add_option(
+          "--sizes", options->sizes,
+          "of these calls: 8B..16GiB (doubling), 8B..1GiB:x4, or 1MiB,64MiB; with --layout "
+          "a step's own unless it is given")
       ->capture_default_str();
   command->add_option("--layout", options->layout,
                       "in place of one communicator: those of the groups of this layout file of "

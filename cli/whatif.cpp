@@ -70,6 +70,7 @@ int run(const WhatifOptions& options, const CLI::App& command, const Answers& an
   const PartsCatalogue parts = load_parts(options.work.job.parts);
   const BandTable bands = load_bands(options.work.job.parts);
   Work before = options.work.work(command);
+  if (!options.work.layout.empty()) refuse_beside_layout(command, {"--budget", "--exact"});
   if (auto* bench = std::get_if<BenchConfig>(&before))
     bench->budget = options.budget.wanted(command);
   const std::vector<NamedJob> after = afters(options, job_of(before));

@@ -29,15 +29,19 @@ void set_variables(StepConfig& step, JobOptions options) {
 }
 
 Work step_of(const WorkOptions& options, const CLI::App& command) {
-  for (const char* name : {"--collective", "--sizes", "--sharp"}) {
-    if (given(command, name))
-      throw Error(fmt::format("{}: a training step makes its own calls", name),
-                  "give either --layout or sizes and collectives");
-  }
+  refuse_beside_layout(command, {"--collective", "--sizes", "--sharp"});
   return load_step_with(options.layout, command, options.job, options.topology, options.fabric);
 }
 
 }  // namespace
+
+void refuse_beside_layout(const CLI::App& command, std::initializer_list<const char*> options) {
+  for (const char* name : options) {
+    if (given(command, name))
+      throw Error(fmt::format("{} beside --layout: a training step makes its own calls", name),
+                  "leave out one of the two");
+  }
+}
 
 StepConfig load_step_with(const std::string& layout, const CLI::App& command,
                           const JobOptions& options, const std::string& topology,

@@ -2,12 +2,17 @@
 // The options that say what work is asked about, calls or a training step: the same in `whatif` and
 // `advise`. And what options beside a layout file mean, the same everywhere.
 
+#include <initializer_list>
 #include <string>
 
 #include "cli/options/job_options.hpp"
 #include "models/studies/whatif/work.hpp"
 
 namespace fabricast {
+
+/// Throws Error: one of these options was given, which say what calls are asked about. REQUIRES:
+/// --layout was given.
+void refuse_beside_layout(const CLI::App& command, std::initializer_list<const char*> options);
 
 /// The step of a layout file with what `command` was given in place of the file's topology, fabric,
 /// GPUs of a node, release, own parts and nodes, as far as it has such options, and of single

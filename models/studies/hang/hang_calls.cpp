@@ -71,43 +71,6 @@ std::vector<StageCall> calls_of_stage(const StepCalls& step, const StepResult& r
   return out;
 }
 
-/// Ranks of the group that `rank` is in, ascending.
-std::vector<int> members(const RankGroup& group, int rank) {
-  const int i = rank / group.stride % group.size;
-  const int j = group.outer > 1 ? rank / group.outer_stride % group.outer : 0;
-  const int first = rank - i * group.stride - j * (group.outer > 1 ? group.outer_stride : 0);
-  std::vector<int> out;
-  for (int b = 0; b < group.outer; ++b)
-    for (int a = 0; a < group.size; ++a)
-      out.push_back(first + a * group.stride + b * group.outer_stride);
-  std::ranges::sort(out);
-  return out;
-}
-
-std::string_view group_name(Among among, const Layout& layout) {
-  switch (among) {
-    case Among::tensor:
-      return "tp";
-    case Among::context:
-      return "cp";
-    case Among::expert:
-      return "ep";
-    case Among::expert_tensor:
-      return "etp";
-    case Among::replicas:
-      return layout.shards_weights() ? "fsdp" : "dp";
-    case Among::expert_replicas:
-      return layout.shards_weights() ? "fsdp-experts" : "dp-experts";
-    case Among::copies:
-      return "copies";
-    case Among::stages:
-      return "pp";
-    case Among::everyone:
-      return "world";
-  }
-  return "";
-}
-
 /// The calls of a stage as one of its ranks makes them.
 class RankCalls {
  public:
@@ -149,23 +112,11 @@ class RankCalls {
     if (call.collective == Collective::all_gather) *out.elements /= call.group.ranks();
     const auto [known, is_new] = groups_.try_emplace(call.among);
     if (is_new) {
-      out.members = members_of(call);
-      known->second = group_name(call.among, l_);
+      out.members = ranks_with(l_, call.among, call.group, rank_);
+      known->second = group_name(l_, call.among);
       if (call.group.ranks() < l_.gpus) known->second += fmt::format(" of {}", out.members.front());
     }
     out.group = known->second;
-    return out;
-  }
-
-  std::vector<int> members_of(const GroupCall& call) const {
-    std::vector<int> out = members(call.group, rank_);
-    const bool fits = call.among == Among::everyone || std::ranges::all_of(out, [&](int rank) {
-                        return rank < l_.gpus && stage_of(rank) == stage_;
-                      });
-    if (!fits)
-      throw Error(fmt::format("who replicates the experts of rank {} is not known", rank_),
-                  "with experts take the usual order of ranks, and with hsdp a shard_group that "
-                  "divides their replicas");
     return out;
   }
 

@@ -15,20 +15,17 @@
 namespace fabricast {
 namespace {
 
-/// What the tuner takes for some size, and the sends and receives.
-CommunicatorUse use_of(const Communicator& communicator, const std::vector<Collective>& collectives,
-                       const std::vector<Bytes>& sizes) {
+/// What the tuner takes for the calls, and the sends and receives.
+CommunicatorUse use_of(const Communicator& communicator, const std::vector<MemoryCall>& calls) {
   CommunicatorUse out;
   if (communicator.ranks == 1) return out;  // a call is a copy
-  for (const Collective collective : collectives) {
-    if (!is_tuned(collective)) {
-      add_once(out.sends, collective);
+  for (const MemoryCall& call : calls) {
+    if (!is_tuned(call.collective)) {
+      add_once(out.sends, call.collective);
       continue;
     }
-    for (const Bytes size : sizes) {
-      const TunerDecision decision = decide(communicator.model, collective, size);
-      if (decision.algorithm) add_once(out.algorithms, *decision.algorithm);
-    }
+    const TunerDecision decision = decide(communicator.model, call.collective, call.size);
+    if (decision.algorithm) add_once(out.algorithms, *decision.algorithm);
   }
   std::ranges::sort(out.algorithms);
   return out;
@@ -45,7 +42,7 @@ MemoryGroup group_of(const Site& site, const AskedGroup& asked, const MemoryConf
   out.ranks = communicator.ranks;
   out.nodes = communicator.nodes;
   out.communicators = config.communicators;
-  out.use = use_of(communicator, asked.collectives, config.sizes);
+  out.use = use_of(communicator, asked.calls);
   out.memory = communicator_memory(site.cluster, communicator, made.environment, out.use);
   out.rank = config.rank.value_or(out.memory.fullest());
   if (out.rank >= out.ranks) {
@@ -55,6 +52,16 @@ MemoryGroup group_of(const Site& site, const AskedGroup& asked, const MemoryConf
   return out;
 }
 
+/// Where a layout has more ranks than are counted, its other groups still are.
+void leave_out_too_large(std::vector<AskedGroup>& asked, std::vector<std::string>& notes) {
+  std::erase_if(asked, [&](const AskedGroup& group) {
+    if (group.members.ranks() <= kMemoryRanksMax) return false;
+    add_once(notes, fmt::format("{}: a communicator of {} ranks is not counted: {} are the most.",
+                                group.name, group.members.ranks(), kMemoryRanksMax));
+    return true;
+  });
+}
+
 /// Of one release on so many nodes. 0 = the topology's.
 MemoryCase case_of(const Topology& topology, const MemoryConfig& config, int nodes,
                    std::vector<std::string>& notes) {
@@ -62,10 +69,14 @@ MemoryCase case_of(const Topology& topology, const MemoryConfig& config, int nod
   MemoryCase out;
   out.version = config.version;
   out.nodes = site.cluster.nodes() * site.cluster.node().trays();
-  std::vector<AskedGroup> asked = {{"all", site.communicator.members, config.collectives}};
+  std::vector<AskedGroup> asked = {
+      {"all", site.communicator.members, calls_of(config.collectives, config.sizes)}};
   if (config.layout) {
     const StepConfig step = sized(*config.layout, site.cluster);
     asked = groups_of_layout(step, gpus_used(site.cluster, config.gpus_per_node));
+    leave_out_too_large(asked, notes);
+    if (!config.sizes.empty())
+      for (AskedGroup& group : asked) group.calls = calls_of(group.collectives(), config.sizes);
     if (asked.empty()) {
       throw Error("no group of the layout has several ranks: NCCL has nothing to join",
                   "tp, cp, ep, pp or data parallelism makes groups");

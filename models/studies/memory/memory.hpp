@@ -18,10 +18,11 @@ struct MemoryConfig : Job {
   std::vector<int> nodes;             ///< empty = what the topology says, else 1
   std::vector<NcclVersion> releases;  ///< empty = the job's
   std::vector<Collective> collectives = {
-      Collective::all_reduce};  ///< that were called; may be none
-  std::vector<Bytes> sizes;     ///< of those that the tuner chooses for
-  int communicators = 1;        ///< equal ones
-  std::optional<int> rank;      ///< nothing: the one that takes most
+      Collective::all_reduce};  ///< that were called, without a layout; may be none
+  /// Of those that the tuner chooses for. With a layout none = those of the step's calls.
+  std::vector<Bytes> sizes;
+  int communicators = 1;    ///< equal ones
+  std::optional<int> rank;  ///< nothing: the one that takes most
   /// In place of one communicator of all ranks: one of each kind of group of this layout that has
   /// several ranks.
   std::optional<StepConfig> layout;

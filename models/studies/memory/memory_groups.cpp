@@ -1,71 +1,96 @@
 #include "models/studies/memory/memory_groups.hpp"
 
-#include <algorithm>
+#include <cmath>
+#include <map>
 
-#include "models/training/calls/group_call.hpp"
+#include "models/io/workloads/load_workloads.hpp"
+#include "models/training/step/step_calls.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 namespace {
 
-std::vector<int> ranks_of(const RankGroup& group) {
-  std::vector<int> out;
-  for (int b = 0; b < group.outer; ++b)
-    for (int a = 0; a < group.size; ++a) out.push_back(a * group.stride + b * group.outer_stride);
-  std::ranges::sort(out);
-  return out;
-}
+/// What NCCL is called for in groups of a kind, by any stage.
+class CalledGroups {
+ public:
+  struct Called {
+    RankGroup group;
+    std::vector<MemoryCall> calls;
+  };
 
-std::vector<Collective> called_in(Among among, const Layout& layout) {
-  switch (among) {
-    case Among::tensor:
-      if (!layout.sequence_is_sharded()) return {Collective::all_reduce};
-      return {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce};
-    case Among::context:
-      switch (layout.context_exchange) {
-        case ContextExchange::ring:
-          return {Collective::sendrecv};
-        case ContextExchange::all_gather:
-          return {Collective::all_gather, Collective::reduce_scatter};
-        case ContextExchange::all_to_all:
-          return {Collective::alltoall};
-      }
-      return {};
-    case Among::expert:
-      return {Collective::alltoall};
-    case Among::replicas:
-    case Among::expert_replicas:
-      if (layout.sharding == Sharding::none) return {Collective::all_reduce};
-      return {Collective::reduce_scatter, Collective::all_gather};
-    case Among::stages:
-      return {Collective::sendrecv};
-    case Among::expert_tensor:
-    case Among::copies:
-    case Among::everyone:
-      return {Collective::all_reduce};
+  explicit CalledGroups(const StepConfig& step)
+      : own_kernels_(step.ep_kernels && has_own_kernels(step.ep_kernels->mode)) {
+    StepSetup setup{step.model, step.layout, load_frameworks().at(step.framework), {}};
+    // Recomputation makes some calls again, no others.
+    if (setup.layout.recompute == Recompute::automatic) setup.layout.recompute = Recompute::none;
+    check_layout(setup.model, setup.layout);
+    const StepCalls calls(setup);
+    for (std::size_t stage = 0; stage < calls.orders().size(); ++stage) {
+      for (const PipelineOp& op : calls.orders()[stage]) add(calls, calls.pass(stage, op));
+      add(calls, calls.finish(stage));
+    }
   }
-  return {};
+
+  const std::map<Among, Called>& all() const { return all_; }
+
+ private:
+  void add(const StepCalls& calls, const std::vector<StepIssue>& issues) {
+    for (const StepIssue& issue : issues) {
+      for (const GroupCall& call : calls.of(issue)) {
+        if (own_kernels_ && call.among == Among::expert) continue;
+        Called& known = all_[call.among];
+        known.group = call.group;
+        const Bytes size = is_tuned(call.collective) ? Bytes{std::llround(call.bytes)} : Bytes{};
+        add_once(known.calls, MemoryCall{call.collective, size});
+      }
+    }
+  }
+
+  bool own_kernels_;  ///< they bring tokens to experts, not NCCL
+  std::map<Among, Called> all_;
+};
+
+/// All of a pipeline, where neighbours call each other.
+std::vector<int> whole_pipeline(const Layout& layout) {
+  std::vector<int> out;
+  for (int stage = 0; stage < layout.pipeline; ++stage)
+    out.push_back(stage * layout.stride(Axis::pipeline));
+  return out;
 }
 
 }  // namespace
 
+std::vector<Collective> AskedGroup::collectives() const {
+  std::vector<Collective> out;
+  for (const MemoryCall& call : calls) add_once(out, call.collective);
+  return out;
+}
+
+std::vector<MemoryCall> calls_of(const std::vector<Collective>& collectives,
+                                 const std::vector<Bytes>& sizes) {
+  std::vector<MemoryCall> out;
+  for (const Collective collective : collectives) {
+    if (!is_tuned(collective)) {
+      out.push_back({collective, {}});
+      continue;
+    }
+    for (const Bytes size : sizes) out.push_back({collective, size});
+  }
+  return out;
+}
+
 std::vector<AskedGroup> groups_of_layout(const StepConfig& step, int gpus_per_node) {
   const Layout& layout = step.layout;
   std::vector<AskedGroup> out;
-  const auto add = [&](std::string name, Among among, const RankGroup& group) {
-    if (group.ranks() < 2) return;
-    out.push_back({std::move(name), Members::of_job(ranks_of(group), gpus_per_node),
-                   called_in(among, layout)});
-  };
-  add("tp", Among::tensor, group_of(layout, Among::tensor));
-  add("cp", Among::context, group_of(layout, Among::context));
-  add("ep", Among::expert, group_of(layout, Among::expert));
-  add(layout.shards_weights() ? "fsdp" : "dp", Among::replicas, group_of(layout, Among::replicas));
-  if (layout.expert > 1)
-    add("dp-experts", Among::expert_replicas, group_of(layout, Among::expert_replicas));
-  RankGroup stages;  // all of a pipeline, not only neighbours
-  stages.size = layout.pipeline;
-  stages.stride = layout.stride(Axis::pipeline);
-  add("pp", Among::stages, stages);
+  const CalledGroups groups(step);
+  for (const auto& [among, called] : groups.all()) {
+    const std::vector<int> ranks = among == Among::stages
+                                       ? whole_pipeline(layout)
+                                       : ranks_with(layout, among, called.group, 0);
+    if (ranks.size() < 2) continue;
+    out.push_back({std::string(group_name(layout, among)), Members::of_job(ranks, gpus_per_node),
+                   called.calls});
+  }
   return out;
 }
 

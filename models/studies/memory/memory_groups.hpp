@@ -9,14 +9,26 @@
 
 namespace fabricast {
 
+struct MemoryCall {
+  Collective collective{};
+  Bytes size;  ///< says nothing of what the tuner does not choose for
+  bool operator==(const MemoryCall&) const = default;
+};
+
 struct AskedGroup {
   std::string name;
   Members members;  ///< nobody = all
-  std::vector<Collective> collectives;
+  std::vector<MemoryCall> calls;
+
+  std::vector<Collective> collectives() const;  ///< each once
 };
 
-/// Groups of rank 0 that have several ranks: TP, CP, EP, DP, PP as Megatron makes them, and what is
-/// called in each. `gpus_per_node`: of every node of the cluster. Throws Error.
+/// Each of them with each size.
+std::vector<MemoryCall> calls_of(const std::vector<Collective>& collectives,
+                                 const std::vector<Bytes>& sizes);
+
+/// Groups of rank 0 that have several ranks, and what the step calls in such groups.
+/// `gpus_per_node`: of every node of the cluster. Throws Error.
 std::vector<AskedGroup> groups_of_layout(const StepConfig& step, int gpus_per_node);
 
 }  // namespace fabricast

@@ -2,6 +2,8 @@
 // One collective of a training step. All groups of its kind make it side by side.
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "models/training/calls/collective_times.hpp"
 #include "models/training/model/layout.hpp"
@@ -21,6 +23,11 @@ enum class Among : std::uint8_t {
   everyone
 };
 RankGroup group_of(const Layout& layout, Among among);
+/// As reports name it: "tp", "dp", "fsdp", ...
+std::string_view group_name(const Layout& layout, Among among);
+/// Ranks of the group that `rank` is in, ascending. `group`: as a call has it. Throws Error where
+/// the layout's order of ranks leaves open who is in it.
+std::vector<int> ranks_with(const Layout& layout, Among among, const RankGroup& group, int rank);
 
 /// `bytes` and `elements` are those of the larger buffer of a rank, as nccl-tests counts.
 struct GroupCall : CollectiveTimes::Exchange {

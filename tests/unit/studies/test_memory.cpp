@@ -2,6 +2,7 @@
 // Method: sums and differences against the model asked directly; groups of a layout by hand.
 
 #include <doctest/doctest.h>
+#include <algorithm>
 
 #include <string>
 
@@ -76,7 +77,7 @@ TEST_CASE("memory: the groups of a layout") {
   StepConfig step = load_step(FABRICAST_TEST_DATA "/../../scenarios/steps/llama-3-70b.yaml");
   step.layout.gpus = 64;
   const std::vector<AskedGroup> groups = groups_of_layout(step, 8);
-  REQUIRE(groups.size() == 4);
+  REQUIRE(groups.size() == 5);
   CHECK(groups[0].name == "tp");
   CHECK(groups[0].members == Members({0}, {0, 1, 2, 3}));
   CHECK(groups[1].name == "cp");
@@ -85,7 +86,39 @@ TEST_CASE("memory: the groups of a layout") {
   CHECK(groups[2].members == Members({0, 1}, {0, 4}));
   CHECK(groups[3].name == "pp");
   CHECK(groups[3].members == Members({0, 2, 4, 6}, {0}));
-  CHECK(groups[3].collectives == std::vector{Collective::sendrecv});
+  CHECK(groups[3].collectives() == std::vector{Collective::sendrecv});
+  CHECK(groups[4].name == "world");
+  CHECK(groups[4].members == Members::first(8, 8));
+  // Of the gradients' norm.
+  CHECK(groups[4].calls == std::vector{MemoryCall{Collective::all_reduce, {4}}});
+}
+
+// The same ranks with hsdp over pairs: DP with CP, four ranks, are two copies of two shards.
+TEST_CASE("memory: copies of a model are a communicator of their own") {
+  StepConfig step = load_step(FABRICAST_TEST_DATA "/../../scenarios/steps/llama-3-70b.yaml");
+  step.layout.gpus = 64;
+  step.layout.sharding = Sharding::hsdp;
+  step.layout.shard_group = 2;
+  const std::vector<AskedGroup> groups = groups_of_layout(step, 8);
+  REQUIRE(groups.size() == 6);
+  CHECK(groups[2].name == "fsdp");
+  CHECK(groups[2].members == Members({0}, {0, 4}));
+  CHECK(groups[3].name == "copies");
+  CHECK(groups[3].members == Members({0, 1}, {0}));
+  CHECK(groups[3].collectives() == std::vector{Collective::all_reduce});
+}
+
+TEST_CASE("memory: kernels that move tokens themselves need no communicator of NCCL") {
+  StepConfig step =
+      load_step(FABRICAST_TEST_DATA "/../../scenarios/steps/deepseek-v3-experts.yaml");
+  step.layout.gpus = 256;
+  const auto has_experts = [&] {
+    const std::vector<AskedGroup> groups = groups_of_layout(step, 8);
+    return std::ranges::find(groups, "ep", &AskedGroup::name) != groups.end();
+  };
+  CHECK_FALSE(has_experts());
+  step.ep_kernels.reset();
+  CHECK(has_experts());
 }
 
 TEST_CASE("memory: a rank that is not there") {
