@@ -42,6 +42,7 @@ int run_inspector(const JudgeOptions& options, const CLI::App& command, const An
   request.job.sharp = options.sharp;
   request.job.version = options.job.version();
   request.job.environment = options.job.environment();
+  request.job.parts = options.job.parts;
   const PartsCatalogue parts = load_parts(options.job.parts);
   const BandTable bands = load_bands(options.job.parts);
   InspectedRun recorded = read_inspected_run(options.inspector);

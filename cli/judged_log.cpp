@@ -68,6 +68,7 @@ JudgeConfig config_of(const NcclTestsLog& log, const NcclTestsTable& table, cons
                       const CLI::App& command, const PartsCatalogue& parts,
                       const Environment& given_settings) {
   JudgeConfig out = judge_config(table, file, request, parts);
+  out.parts = options.job.parts;
   out.version = version_of(log.nccl_version, command, options.job, out.basis);
   out.release_said = given(command, "--nccl") || !log.nccl_version.empty();
   out.environment = environment_of(log, table, given_settings, out.basis);

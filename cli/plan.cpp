@@ -34,6 +34,7 @@ int run(const PlanOptions& options, const CLI::App& command, const Answers& answ
   for (const std::string& text : options.within)
     of_option("--within", [&] { limits.wishes.keep_within(text); });
   std::vector<NamedConfig> configs = {{"", load_step(options.layout)}};
+  configs.front().config.parts = options.parts;
   if (options.price > 0) configs.front().config.price = options.price;
   for (const std::string& variation : options.vary)
     configs = of_option("--vary", [&] { return vary(configs, variation); });

@@ -27,6 +27,7 @@ ServedQuestion asked(const ServeOptions& options) {
     engine = of_option("--engine", [&] { return parse_engine(options.engine); });
   ServedQuestion out{load_serve(options.file, engine), options.find_gpus};
   ServeConfig& config = out.config;
+  config.site.parts = options.parts;
   if (options.rate > 0 || options.concurrency > 0) {
     OfferedLoad load = config.load.value_or(OfferedLoad{});
     load.prompt = config.prompt;

@@ -120,5 +120,19 @@ def one_envelope(_):
     return f"{seen} answers"
 
 
+def own_parts(_):
+    """Whose parts were taken stands in the job of whatever has a site."""
+    seen = 0
+    for command in ("bench", "step", "plan", "serve", "judge", "compare"):
+        words = [*arguments_of(command, GOOD[command]), "--parts", "own-parts.yaml"]
+        site = json.loads(answer(words, "json"))["job"].get("site")
+        if site is None:
+            continue
+        assert site["parts"] == "own-parts.yaml", (command, site)
+        seen += 1
+    assert seen >= 5, seen
+    return f"{seen} answers"
+
+
 if __name__ == "__main__":
-    sys.exit(main([one_envelope]))
+    sys.exit(main([one_envelope, own_parts]))
