@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,12 +37,14 @@ struct CheckOptions {
 std::vector<RuleOverrides> overrides(const CheckOptions& options, const CLI::App& command) {
   std::vector<std::string> releases = {""};
   if (given(command, "--nccl")) releases = CLI::detail::split(options.job.nccl, ',');
+  const Environment environment = options.job.variables();
   std::vector<RuleOverrides> out;
   for (const std::string& release : releases) {
     JobOptions job = options.job;
     if (!release.empty()) job.nccl = release;
     RuleOverrides& one = out.emplace_back();
-    static_cast<Job&>(one) = job.job(options.topology, options.fabric, options.sharp);
+    static_cast<Job&>(one) = {options.topology, options.fabric, job.gpus_per_node, options.sharp,
+                              job.version(),    environment,    nullptr,           job.parts};
     one.nodes = job.node_counts();
     one.has_version = given(command, "--nccl");
     for (const RuleOverrides& other : out) {
@@ -85,11 +88,23 @@ class Stopwatch {
   std::vector<double> seconds_;
 };
 
-RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked, const Answers& answers) {
+/// The file's rules for each of them; names on stderr what does not act.
+std::vector<RuleFile> files_of(const CheckOptions& options,
+                               const std::vector<RuleOverrides>& asked) {
+  std::vector<RuleFile> out;
+  std::vector<Job> jobs;
+  for (const RuleOverrides& one : asked) {
+    keep(options.only, out.emplace_back(load_rules(options.rules, one)));
+    std::ranges::move(jobs_of(out.back()), std::back_inserter(jobs));
+  }
+  say_what_does_not_act(jobs);
+  return out;
+}
+
+RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked, RuleFile file,
+                 const Answers& answers) {
   RulesRun out;
   if (asked.has_version) out.release = to_text(asked.version);
-  RuleFile file = load_rules(options.rules, asked);
-  keep(options.only, file);
   const PartsCatalogue parts = load_parts(file.parts);
   if (!options.topology.empty())
     of_option("--topology", [&] { return load_nodes(options.topology, parts); });
@@ -133,7 +148,9 @@ int run(const CheckOptions& options, const CLI::App& command, const Answers& ans
   const std::vector<RuleOverrides> asked = overrides(options, command);
   const std::optional<RulesBaseline> baseline = baseline_of(options, asked.size());
   std::vector<RulesRun> runs;
-  for (const RuleOverrides& one : asked) runs.push_back(run_one(options, one, answers));
+  std::vector<RuleFile> files = files_of(options, asked);
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    runs.push_back(run_one(options, asked[i], std::move(files[i]), answers));
   std::optional<RulesComparison> changes;
   if (baseline) changes = compare_rules(runs.front().result, *baseline, options.tolerance / 100);
   write_files(options, runs, changes, outputs);

@@ -7,6 +7,7 @@
 #include "cli/options/values.hpp"
 #include "cli/output/answers.hpp"
 #include "cli/workers.hpp"
+#include "models/hardware/node/node_changes.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
@@ -20,21 +21,17 @@ namespace {
 
 struct CompareOptions {
   std::string topologies, nics, fabrics, sharp, nccl, nodes,
-      sizes = "1GiB", collective = "all_reduce", layout, prices, parts, env_file, format = "text";
-  std::vector<std::string> env;
-  int gpus_per_node = 0;
+      sizes = "1GiB", collective = "all_reduce", layout, prices, format = "text";
+  JobOptions job;  ///< but its release: there may be several
 };
 
 CompareAsk ask_of(const CompareOptions& options, const PartsCatalogue& parts) {
   CompareAsk out;
-  JobOptions job;
-  job.env = options.env;
-  job.env_file = options.env_file;
-  out.environment = job.environment();
+  out.environment = options.job.variables();
   out.topologies = comma_words(options.topologies);
   out.fabrics = comma_words(options.fabrics);
   if (!options.nics.empty())
-    out.nics = of_option("--nics", [&] { return parse_counts(options.nics, "nics", 1024); });
+    out.nics = of_option("--nics", [&] { return parse_counts(options.nics, "nics", kNicsMax); });
   if (!options.sharp.empty())
     out.sharp = of_option("--sharp", [&] { return parse_on_off(options.sharp); });
   for (const std::string& word : comma_words(options.nccl))
@@ -44,15 +41,16 @@ CompareAsk ask_of(const CompareOptions& options, const PartsCatalogue& parts) {
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   out.sizes = sizes_from_option(options.sizes);
   if (!options.layout.empty()) out.step = load_step(options.layout);
-  out.gpus_per_node = options.gpus_per_node;
-  out.parts = options.parts;
+  out.gpus_per_node = options.job.gpus_per_node;
+  out.parts = options.job.parts;
   out.prices = load_prices(options.prices, parts);
+  say_what_does_not_act(compared_jobs(out));
   return out;
 }
 
 int run(const CompareOptions& options, const Answers& answers) {
-  const PartsCatalogue parts = load_parts(options.parts);
-  const BandTable bands = load_bands(options.parts);
+  const PartsCatalogue parts = load_parts(options.job.parts);
+  const BandTable bands = load_bands(options.job.parts);
   const CompareAsk ask = ask_of(options, parts);
   Progress progress(answers);
   const auto result = std::make_shared<const CompareResult>(
@@ -86,13 +84,9 @@ void add_compare(CLI::App& app, Action& action) {
                       "LAYOUT.yaml of `step`: a training step on each machine as well");
   command->add_option("--prices", options->prices,
                       "YAML file of kind prices: own prices in place of the shipped ones");
-  command->add_option("--gpus-per-node", options->gpus_per_node, "only so many of each node")
-      ->check(whole_number(1, 1024));
-  command->add_option("--parts", options->parts, "YAML file of own parts, or calibrated values");
-  command->add_option("--env", options->env, "NAME=value; may be repeated")
-      ->expected(1)
-      ->take_all();
-  command->add_option("--env-file", options->env_file, "file of NAME=value lines");
+  add_gpus_option(*command, options->job);
+  add_parts_option(*command, options->job.parts);
+  add_variables_options(*command, options->job);
   add_answer_options(*command, options->format);
   add_jobs_option(*command);
   command->callback([options, &action] {

@@ -112,8 +112,7 @@ void add_placement(CLI::App& app, Action& action) {
       ->add_option("--oversubscription", options->oversubscription,
                    "of leaves, in place of the fabric's")
       ->check(CLI::Range(1.0, 1000.0));
-  command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")
-      ->check(whole_number(1, 1 << 10));
+  add_gpus_option(*command, options->job);
   add_environment_options(*command, options->job);
   add_parts_option(*command, options->job.parts);
   command->add_option("--collective", options->collective, "names, with commas between them")

@@ -1,12 +1,14 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <memory>
-#include <set>
 #include <string>
 
 #include "cli/commands.hpp"
 #include "cli/options/job_options.hpp"
 #include "cli/output/answers.hpp"
-#include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
+#include "models/io/formats/question_kinds.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/studies/questions/question.hpp"
 
@@ -17,15 +19,6 @@ namespace {
 struct RunOptions {
   std::string file, format = "text";
 };
-
-/// Each line once, however many cases set the variable.
-void say_what_does_not_act(const std::vector<Job>& jobs) {
-  std::set<std::string> said;
-  for (const Job& job : jobs) {
-    for (const std::string& line : idle_variables(job.environment, job.version))
-      if (said.insert(line).second) print_err("{}\n", line);
-  }
-}
 
 int run(const RunOptions& options, const Answers& answers) {
   const Question question = parse_question(
@@ -47,7 +40,8 @@ void add_run(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "answer the question written down in a file");
   command
       ->add_option("file", options->file,
-                   "YAML file of kind scenario, step, plan, serve, hang or rules")
+                   fmt::format("YAML file whose kind is one of {}",
+                               fmt::join(kQuestionKindWords.words, ", ")))
       ->required();
   add_answer_options(*command, options->format);
   add_jobs_option(*command);

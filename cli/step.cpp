@@ -109,8 +109,7 @@ void add_step(CLI::App& app, Action& action) {
       "execution trace, Chakra's JSON), or of a folder with a Kineto trace of each rank, with:");
   add_topology_option(*command, options->topology, "--topology", "layout");
   command->add_option("--fabric", options->fabric, "fabric of several nodes");
-  command->add_option("--gpus-per-node", options->job.gpus_per_node, "default: all")
-      ->check(whole_number(1, 1 << 10));
+  add_gpus_option(*command, options->job);
   add_environment_options(*command, options->job);
   add_parts_option(*command, options->job.parts);
   add_answer_options(*command, options->format);

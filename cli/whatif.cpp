@@ -11,7 +11,6 @@
 #include "cli/output/answers.hpp"
 #include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
-#include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/studies/shared/named_job.hpp"
@@ -50,8 +49,7 @@ std::vector<NamedJob> afters(const WhatifOptions& options, const Job& before) {
   });
   multiply(out, options.env_files, [](Job& setup, const std::string& value) {
     setup.environment = {};
-    setup.environment.read_text(
-        read_text_file(value, "--to-env-file takes a file of NAME=value lines"), value);
+    read_env_file(value, "--to-env-file", setup.environment);
     return std::filesystem::path(value).stem().string();
   });
   if (out.size() > kSetupsMax)
@@ -60,9 +58,10 @@ std::vector<NamedJob> afters(const WhatifOptions& options, const Job& before) {
     for (const std::string& name : options.unset) one.job.environment.unset(name);
     for (const std::string& assignment : options.to)
       of_option("--to", [&] { one.job.environment.set(assignment); });
-    for (const std::string& line : idle_variables(one.job.environment, one.job.version))
-      print_err("{}\n", line);
   }
+  std::vector<Job> jobs;
+  for (const NamedJob& one : out) jobs.push_back(one.job);
+  say_what_does_not_act(jobs);
   return out;
 }
 

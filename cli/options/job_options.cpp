@@ -1,6 +1,9 @@
 #include "cli/options/job_options.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
+#include <set>
 
 #include "cli/options/values.hpp"
 #include "cli/output/streams.hpp"
@@ -15,10 +18,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kGpusPerNodeMax = 1024;
-
-}  // namespace
-
+/// One line for each.
 std::vector<std::string> idle_variables(const Environment& environment, NcclVersion version) {
   const std::vector<std::string> names = environment.not_acted_on();
   if (names.empty()) return {};
@@ -34,6 +34,23 @@ std::vector<std::string> idle_variables(const Environment& environment, NcclVers
   return out;
 }
 
+}  // namespace
+
+void say_what_does_not_act(std::span<const Job> jobs) {
+  std::set<std::string> said;
+  for (const Job& job : jobs) {
+    for (const std::string& line : idle_variables(job.environment, job.version))
+      if (said.insert(line).second) print_err("{}\n", line);
+  }
+}
+
+void read_env_file(const std::string& path, std::string_view option, Environment& out) {
+  const std::string hint = fmt::format("{} takes a file of NAME=value lines", option);
+  const std::string text = read_text_file(path, hint);
+  if (is_binary(text)) throw Error(Place{path, 0, {}}, "is not text", hint + ", in UTF-8");
+  out.read_text(text, path);
+}
+
 NcclVersion JobOptions::version() const {
   return of_option("--nccl", [&] { return nccl_version_from_text(nccl); });
 }
@@ -43,18 +60,10 @@ std::vector<int> JobOptions::node_counts() const {
   return of_option("--nodes", [&] { return parse_counts(*nodes, "nodes", kNodesMax); });
 }
 
-Environment JobOptions::environment() const {
+Environment JobOptions::variables() const {
   Environment out;
-  if (!env_file.empty()) {
-    const std::string hint = "--env-file takes a file of NAME=value lines";
-    const std::string text = read_text_file(env_file, hint);
-    if (is_binary(text)) throw Error(Place{env_file, 0, {}}, "is not text", hint + ", in UTF-8");
-    out.read_text(text, env_file);
-  }
+  if (!env_file.empty()) read_env_file(env_file, "--env-file", out);
   for (const std::string& assignment : env) of_option("--env", [&] { out.set(assignment); });
-  Environment elsewhere = out;
-  for (const std::string_view name : also_acting) elsewhere.unset(name);
-  for (const std::string& line : idle_variables(elsewhere, version())) print_err("{}\n", line);
   for (const std::string_view name : acting_variables()) {
     if (std::getenv(std::string(name).c_str()) == nullptr || out.get(name)) continue;
     print_err("{0} is set in this shell but not read: give --env {0}=...\n", name);
@@ -62,23 +71,41 @@ Environment JobOptions::environment() const {
   return out;
 }
 
-void add_environment_options(CLI::App& command, JobOptions& options) {
+Environment JobOptions::environment() const {
+  const Environment out = variables();
+  Job elsewhere;
+  elsewhere.version = version();
+  elsewhere.environment = out;
+  for (const std::string_view name : also_acting) elsewhere.environment.unset(name);
+  say_what_does_not_act({&elsewhere, 1});
+  return out;
+}
+
+void add_gpus_option(CLI::App& command, JobOptions& options) {
   command
-      .add_option("--nccl", options.nccl,
-                  "a release from 2.18 on, as 2.21.5 (decide --releases lists them)")
-      ->capture_default_str();
+      .add_option("--gpus-per-node", options.gpus_per_node, "use only so many GPUs of each node")
+      ->check(whole_number(1, kGpusPerNodeMax));
+}
+
+void add_variables_options(CLI::App& command, JobOptions& options) {
   command.add_option("--env", options.env, "NAME=value, as the job would see it; may be repeated")
       ->expected(1)
       ->take_all();
   command.add_option("--env-file", options.env_file, "file of NAME=value lines");
 }
 
+void add_environment_options(CLI::App& command, JobOptions& options) {
+  command
+      .add_option("--nccl", options.nccl,
+                  "a release from 2.18 on, as 2.21.5 (decide --releases lists them)")
+      ->capture_default_str();
+  add_variables_options(command, options);
+}
+
 void add_job_options(CLI::App& command, JobOptions& options) {
   command.add_option("--nodes", options.nodes,
                      "1,2,4 or 1..64 (doubling); default: the topology's, else 1");
-  command
-      .add_option("--gpus-per-node", options.gpus_per_node, "use only so many GPUs of each node")
-      ->check(whole_number(1, kGpusPerNodeMax));
+  add_gpus_option(command, options);
   add_parts_option(command, options.parts);
   add_environment_options(command, options);
 }

@@ -26,8 +26,10 @@ struct JobOptions {
   NcclVersion version() const;
   /// Empty when not given.
   std::vector<int> node_counts() const;
-  /// Names on stderr what does not act: what idle_variables() says, and variables that only this
-  /// shell has, as a prediction must not depend on the shell it is made in.
+  /// Names on stderr variables that only this shell has, as a prediction must not depend on the
+  /// shell it is made in.
+  Environment variables() const;
+  /// The same; names also what does not act in version().
   Environment environment() const;
   /// On this topology and fabric. Throws Error.
   Job job(const std::string& topology, const std::string& fabric = {}, bool sharp = false) const {
@@ -35,13 +37,20 @@ struct JobOptions {
   }
 };
 
-/// One line for each NCCL_ name that changes nothing here: by whom it is read, if not by NCCL of
-/// this release, and what may have been meant.
-std::vector<std::string> idle_variables(const Environment& environment, NcclVersion version);
+/// Names on stderr each NCCL_ variable of the jobs that changes nothing: by whom it is read, if not
+/// by NCCL of the job's release, and what may have been meant. Each line once.
+void say_what_does_not_act(std::span<const Job> jobs);
 
-/// --nccl, --env, --env-file.
+/// Sets what the file says: NAME=value lines. `option` named it. Throws Error.
+void read_env_file(const std::string& path, std::string_view option, Environment& out);
+
+/// --gpus-per-node.
+void add_gpus_option(CLI::App& command, JobOptions& options);
+/// --env, --env-file.
+void add_variables_options(CLI::App& command, JobOptions& options);
+/// These and --nccl.
 void add_environment_options(CLI::App& command, JobOptions& options);
-/// These and --nodes, --gpus-per-node, --parts.
+/// All of them, and --nodes, --parts.
 void add_job_options(CLI::App& command, JobOptions& options);
 
 }  // namespace fabricast

@@ -15,8 +15,6 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kNicsMax = 1024;
-
 /// On stderr, where a topology is not just the preset or file of its name.
 void say_what_it_is(const std::string& topology, const std::string& parts_file) {
   const TopologyName name = parse_topology_name(topology);

@@ -1,10 +1,10 @@
 #include "models/hardware/cluster/nvlink_domain.hpp"
-#include "models/hardware/cluster/gpus_used.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {

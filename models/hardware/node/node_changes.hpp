@@ -12,6 +12,9 @@
 
 namespace fabricast {
 
+/// NICs of a server: more are taken for a mistake.
+inline constexpr int kNicsMax = 1024;
+
 /// What is asked of a node beside what its file says. Applied in the order of the members.
 struct NodeChanges {
   std::string gpu;                 ///< part of every GPU; "" = the file's

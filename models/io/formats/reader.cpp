@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "models/io/formats/key_record.hpp"
+#include "models/io/formats/question_kinds.hpp"
 #include "text/numbers.hpp"
 #include "text/quoting.hpp"
 #include "text/unit_text.hpp"
@@ -30,10 +31,8 @@ std::string_view name_of(YamlNode::Kind kind) {
 
 /// What takes a question of this kind; "" = it is none.
 std::string command_for(std::string_view kind, const std::string& file) {
-  constexpr std::string_view kRun[] = {"scenario", "step",  "plan",   "serve",
-                                       "hang",     "rules", "compare"};
   if (kind == "sweep") return fmt::format("fabricast sweep {}", shell_word(file));
-  if (std::ranges::find(kRun, kind) == std::end(kRun)) return "";
+  if (!kQuestionKindWords.find(kind)) return "";
   return fmt::format("fabricast run {}", shell_word(file));
 }
 

@@ -16,7 +16,6 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kNicsMax = 1024;
 constexpr int kCardPortsMax = 4;
 constexpr int kAliasGpusMax = 128;
 constexpr int kAliasNodesMax = 256;

@@ -91,6 +91,12 @@ void fill(ComparedMachine& machine, const CompareAsk& ask, const PartsCatalogue&
 
 }  // namespace
 
+std::vector<Job> compared_jobs(const CompareAsk& ask) {
+  std::vector<Job> out;
+  for (NamedJob& one : combinations(ask)) out.push_back(std::move(one.job));
+  return out;
+}
+
 CompareResult run_compare(const CompareAsk& ask, const PartsCatalogue& parts,
                           const ForEach& for_each) {
   CompareResult out;

@@ -54,6 +54,9 @@ struct CompareResult {
   std::vector<std::string> notes;
 };
 
+/// Of each combination; their NICs are part of the topology's name.
+std::vector<Job> compared_jobs(const CompareAsk& ask);
+
 /// So many combinations at most.
 inline constexpr std::size_t kComparedMax = 1024;
 

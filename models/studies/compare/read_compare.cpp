@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "models/hardware/node/node_changes.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
+#include "models/studies/shared/read_job.hpp"
 #include "text/unit_text.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
 namespace {
-
-constexpr int kNicsMax = 1024, kGpusMax = 1024;
 
 /// The items of a text with commas; none where the key is missing.
 std::vector<std::string> listed(Reader& in, const char* key) {
@@ -64,14 +64,10 @@ CompareAsk parse_compare(const std::string& text, const std::string& file) {
   out.collectives =
       placed_text(in, "collective", "all_reduce", [](auto& t) { return parse_collectives(t); });
   out.sizes = placed_text(in, "sizes", "1GiB", [](auto& t) { return parse_sizes(t); });
-  if (in.has("environment")) {
-    Reader variables = in.child("environment");
-    for (const std::string& name : variables.keys())
-      out.environment.set(name, variables.text(name));
-  }
+  read_environment(in, out.environment);
   if (in.has("layout"))
     out.step = placed_text(in, "layout", "", [&](auto& t) { return load_step(resolved(t, file)); });
-  out.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax, 0);
+  out.gpus_per_node = read_gpus_per_node(in);
   if (in.has("parts")) out.parts = resolved(in.text("parts"), file);
   const std::string prices = in.text("prices", "");
   out.prices = load_prices(prices.empty() ? "" : resolved(prices, file), load_parts(out.parts));

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "models/io/formats/reader.hpp"
+#include "models/io/formats/text_file.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast {
@@ -16,7 +15,7 @@ HangScenario parse_hang_scenario(const std::string& text, const std::string& fil
   HangScenario out;
   out.name = in.text("name");
   out.question = in.prose("question");
-  out.layout = (std::filesystem::path(file).parent_path() / in.text("layout")).string();
+  out.layout = resolved(in.text("layout"), file);
   const std::string fault = in.text("fault");
   out.fault = placed(in.place("fault"), [&] { return parse_hang_fault(fault); });
   if (in.has("timeout")) out.timeout_s = static_cast<double>(in.duration("timeout").ps) / 1e12;

@@ -1,6 +1,6 @@
 #include "models/studies/placement/host_nodes.hpp"
-#include "models/hardware/cluster/gpus_used.hpp"
 
+#include "models/hardware/cluster/gpus_used.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast {

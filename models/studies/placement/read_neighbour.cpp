@@ -3,6 +3,7 @@
 #include "models/io/formats/text_file.hpp"
 #include "models/io/hosts/host_list.hpp"
 #include "models/studies/placement/placement.hpp"
+#include "models/studies/shared/read_job.hpp"
 
 namespace fabricast {
 
@@ -18,11 +19,7 @@ Neighbour parse_neighbour(const std::string& text, const std::string& file) {
   if (out.hosts.size() < 2) in.fail("hosts", "a neighbour on one host takes nothing from others");
   if (out.hosts.size() > static_cast<std::size_t>(kPlacedHostsMax))
     in.fail("hosts", "more hosts than are placed");
-  if (in.has("environment")) {
-    Reader variables = in.child("environment");
-    for (const std::string& name : variables.keys())
-      out.environment.set(name, variables.text(name));
-  }
+  read_environment(in, out.environment);
   if (const std::string layout = in.text("layout", ""); !layout.empty()) {
     if (in.has("collective") || in.has("size"))
       in.fail("layout", "stands beside a collective", "one of them: a layout, or a collective");

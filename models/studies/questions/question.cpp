@@ -1,8 +1,8 @@
 #include "models/studies/questions/question.hpp"
 
-#include <array>
 #include <memory>
 
+#include "models/io/formats/question_kinds.hpp"
 #include "models/io/formats/reader.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
@@ -78,6 +78,7 @@ Question ask_serve(const std::string& text, const std::string& file) {
 Question ask_hang(const std::string& text, const std::string& file) {
   const auto asked = std::make_shared<const HangScenario>(parse_hang_scenario(text, file));
   Question out;
+  out.jobs = {load_step(asked->layout)};
   out.answer = [asked](const ForEach&, const Progress&) {
     HangAnswer found = run_hang_scenario(*asked, load_parts());
     const bool holds = found.holds;
@@ -93,6 +94,7 @@ Question ask_hang(const std::string& text, const std::string& file) {
 Question ask_rules(const std::string& text, const std::string& file) {
   const auto asked = std::make_shared<const RuleFile>(parse_rules(text, file, {}));
   Question out;
+  out.jobs = jobs_of(*asked);
   out.answer = [asked](const ForEach& for_each, const Progress&) {
     RulesRun run{"", run_rules(*asked, load_parts(asked->parts), for_each), {}};
     const bool holds = expectations_text(run.result).empty();
@@ -111,13 +113,7 @@ Question ask_rules(const std::string& text, const std::string& file) {
 Question ask_compare(const std::string& text, const std::string& file) {
   const auto asked = std::make_shared<const CompareAsk>(parse_compare(text, file));
   Question out;
-  for (const std::string& topology : asked->topologies) {
-    Job job;
-    job.topology = topology;
-    if (!asked->fabrics.empty()) job.fabric = asked->fabrics.front();
-    job.parts = asked->parts;
-    out.jobs.push_back(std::move(job));
-  }
+  out.jobs = compared_jobs(*asked);
   out.answer = [asked](const ForEach& for_each, const Progress&) {
     CompareResult result = run_compare(*asked, load_parts(asked->parts), for_each);
     return views_of(
@@ -128,31 +124,34 @@ Question ask_compare(const std::string& text, const std::string& file) {
   return out;
 }
 
-struct Kind {
-  std::string_view word;  ///< of the key `kind`
-  Question (*ask)(const std::string& text, const std::string& file);
-};
-
-constexpr std::array kKinds = {
-    Kind{"scenario", ask_scenario},  // study: bench, decide, concurrent, whatif
-    Kind{"step", ask_step},         Kind{"plan", ask_plan},   Kind{"serve", ask_serve},
-    Kind{"hang", ask_hang},         Kind{"rules", ask_rules}, Kind{"compare", ask_compare},
-};
+Question ask(QuestionKind kind, const std::string& text, const std::string& file) {
+  switch (kind) {
+    case QuestionKind::scenario:  // study: bench, decide, concurrent, whatif
+      return ask_scenario(text, file);
+    case QuestionKind::step:
+      return ask_step(text, file);
+    case QuestionKind::plan:
+      return ask_plan(text, file);
+    case QuestionKind::serve:
+      return ask_serve(text, file);
+    case QuestionKind::hang:
+      return ask_hang(text, file);
+    case QuestionKind::rules:
+      return ask_rules(text, file);
+    case QuestionKind::compare:
+      return ask_compare(text, file);
+  }
+  return {};
+}
 
 }  // namespace
-
-std::vector<std::string> question_kinds() {
-  std::vector<std::string> out;
-  for (const Kind& kind : kKinds) out.emplace_back(kind.word);
-  return out;
-}
 
 Question parse_question(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
-  const Kind& kind = kKinds[in.choice("kind", question_kinds())];
-  Question out = kind.ask(text, file);
-  out.kind = kind.word;
+  const QuestionKind kind = in.choice("kind", kQuestionKindWords);
+  Question out = ask(kind, text, file);
+  out.kind = kQuestionKindWords[kind];
   return out;
 }
 

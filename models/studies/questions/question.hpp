@@ -1,6 +1,6 @@
 #pragma once
-// A question in a file, of any kind, and its answer: what `fabricast run` does. A new kind is a row
-// of the table in question.cpp.
+// A question in a file, of any kind (kQuestionKindWords), and its answer: what `fabricast run`
+// does.
 
 #include <functional>
 #include <string>
@@ -27,9 +27,6 @@ struct Question {
   std::function<Answer(const ForEach& for_each, const std::function<void(double)>& progress)>
       answer;
 };
-
-/// The kinds of files, as `kind:` names them.
-std::vector<std::string> question_kinds();
 
 /// `text` is what `file` says; other files that it names are looked for beside it. Throws Error.
 Question parse_question(const std::string& text, const std::string& file);

@@ -309,6 +309,18 @@ void override(const RuleOverrides& overrides, BenchConfig& config) {
 
 }  // namespace
 
+std::vector<Job> jobs_of(const RuleFile& file) {
+  std::vector<Job> out;
+  for (const Rule& rule : file.rules) {
+    for (const RuleCheck& check : rule.checks) {
+      if (!is_run(check.ask) && check.ask != Ask::judge) continue;
+      out.push_back(check.config);
+      for (const RuleVariant& variant : check.variants) out.push_back(variant.config);
+    }
+  }
+  return out;
+}
+
 RuleFile parse_rules(const std::string& text, const std::string& file,
                      const RuleOverrides& overrides) {
   const YamlNode tree = parse_yaml(text, file);

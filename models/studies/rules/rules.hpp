@@ -103,6 +103,9 @@ RuleFile load_rules(const std::string& file, const RuleOverrides& overrides = {}
 RuleFile parse_rules(const std::string& text, const std::string& file,
                      const RuleOverrides& overrides = {});
 
+/// Where NCCL is asked, of each check and its variants: whose variables are to act.
+std::vector<Job> jobs_of(const RuleFile& file);
+
 /// One condition, what is claimed of it and what was found.
 struct RulePoint {
   std::string group, at;  ///< "4 nodes", "64 MiB"

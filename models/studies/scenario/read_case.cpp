@@ -1,7 +1,6 @@
 #include "models/studies/scenario/read_case.hpp"
 
 #include "models/io/formats/text_file.hpp"
-#include "models/nccl/base/releases.hpp"
 #include "models/studies/scenario/read_concurrent.hpp"
 #include "text/unit_text.hpp"
 
@@ -9,17 +8,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kGpusMax = 1 << 10;
 constexpr int kSeedMax = 1 << 30;
-
-void read_environment(Reader& in, Environment& environment) {
-  if (!in.has("environment")) {
-    in.table("environment");  // makes the key known
-    return;
-  }
-  Reader variables = in.child("environment");
-  for (const std::string& name : variables.keys()) environment.set(name, variables.text(name));
-}
 
 /// A case's own replace those of the scenario.
 void read_faults(Reader& in, std::vector<FaultSpec>& faults) {
@@ -50,13 +39,6 @@ void read_datatype(Reader& in, std::string& datatype) {
   parsed(in, "datatype", datatype_bytes);
 }
 
-/// What of a job may differ between setups.
-void read_machine(Reader& in, const std::string& file, Job& job) {
-  if (given(in, "topology")) job.topology = resolved(in.text("topology"), file);
-  if (given(in, "nccl")) job.version = parsed(in, "nccl", nccl_version_from_text);
-  read_environment(in, job.environment);
-}
-
 /// Collectives and sizes of bench and decide.
 template <class Config>
 void read_calls(Reader& in, Config& config) {
@@ -66,26 +48,17 @@ void read_calls(Reader& in, Config& config) {
 
 }  // namespace
 
-void read_job(Reader& in, const std::string& file, Job& job) {
-  read_machine(in, file, job);
-  job.gpus_per_node = in.whole("gpus_per_node", 1, kGpusMax, job.gpus_per_node);
-  job.sharp = in.flag("sharp", job.sharp);
-}
-
 void read_nodes(Reader& in, std::vector<int>& nodes) {
   if (given(in, "nodes"))
     nodes = parsed(in, "nodes", [](auto& t) { return parse_counts(t, "nodes", kNodesMax); });
 }
 
-void read_fabric(Reader& in, const std::string& file, Job& job) {
-  if (given(in, "fabric")) job.fabric = resolved(in.text("fabric"), file);
-}
-
 /// One thread launches on all GPUs of a process, unless it is said.
 void read_processes(Reader& in, BenchConfig& config) {
   const bool is_said = given(in, "gpus_per_process");
-  config.gpus_per_process = in.whole("gpus_per_process", 1, kGpusMax, config.gpus_per_process);
-  config.gpus_per_thread = in.whole("gpus_per_thread", 1, kGpusMax,
+  config.gpus_per_process =
+      in.whole("gpus_per_process", 1, kGpusPerNodeMax, config.gpus_per_process);
+  config.gpus_per_thread = in.whole("gpus_per_thread", 1, kGpusPerNodeMax,
                                     is_said ? config.gpus_per_process : config.gpus_per_thread);
   config.cuda_graph = in.flag("cuda_graph", config.cuda_graph);
 }

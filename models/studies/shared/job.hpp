@@ -9,6 +9,9 @@
 
 namespace fabricast {
 
+/// GPUs of a node: more are taken for a mistake.
+inline constexpr int kGpusPerNodeMax = 1024;
+
 /// The common half of a question; each adds what it asks. How many nodes is part of that: some ask
 /// for several numbers at once.
 struct Job {

@@ -10,7 +10,7 @@
 #include "models/io/topologies/load.hpp"
 #include "models/io/workloads/load_workloads.hpp"
 #include "models/nccl/base/members.hpp"
-#include "models/nccl/base/releases.hpp"
+#include "models/studies/shared/read_job.hpp"
 #include "text/numbers.hpp"
 
 namespace fabricast {
@@ -104,18 +104,12 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
   const std::string model = in.text("model");
   out.model = placed(in.place("model"), [&] { return load_transformer(resolved(model, file)); });
   out.topology = resolved(in.text("topology"), file);
-  if (const std::string fabric = in.text("fabric", ""); !fabric.empty())
-    out.fabric = resolved(fabric, file);
+  read_fabric(in, file, out);
   out.nodes = in.whole("nodes", 1, kRanksMax);
-  out.gpus_per_node = in.whole("gpus_per_node", 1, 1024, 0);
+  out.gpus_per_node = read_gpus_per_node(in);
   if (in.has("oversubscription")) out.oversubscription = in.number("oversubscription", 1, 1000);
-  if (const std::string version = in.text("nccl", ""); !version.empty())
-    out.version = placed(in.place("nccl"), [&] { return nccl_version_from_text(version); });
-  if (in.has("environment")) {
-    Reader variables = in.child("environment");
-    for (const std::string& name : variables.keys())
-      out.environment.set(name, variables.text(name));
-  }
+  read_release(in, out.version);
+  read_environment(in, out.environment);
   if (in.has("ep_kernels")) {
     const std::optional<Experts>& experts = out.model.experts;
     out.ep_kernels = read_expert_wish(in, "ep_kernels", file, experts ? experts->count : 0,
