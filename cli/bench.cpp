@@ -1,7 +1,10 @@
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "cli/commands.hpp"
 #include "cli/options/asked_bench.hpp"
@@ -151,42 +154,27 @@ std::unique_ptr<AskedBench> asked_by(const BenchOptions& options, const CLI::App
   return out;
 }
 
-/// What says nothing of kernels that move tokens.
-constexpr const char* kOfSizes[] = {"--sizes",
-                                    "-b",
-                                    "-e",
-                                    "-f",
-                                    "-i",
-                                    "-d",
-                                    "-o",
-                                    "-r",
-                                    "-m",
-                                    "-t",
-                                    "-g",
-                                    "-R",
-                                    "--engine",
-                                    "--tuner",
-                                    "--split",
-                                    "--sharp",
-                                    "--algorithm-file",
-                                    "--network",
-                                    "--routing",
-                                    "--background",
-                                    "--fault",
-                                    "--trace",
-                                    "--trace-ranks",
-                                    "--explain-fold",
-                                    "--no-fold",
-                                    "--budget",
-                                    "--exact"};
+/// What says something of kernels that move tokens as well, besides the options of these.
+constexpr std::string_view kOfExpertsToo[] = {
+    "--topology", "--nics",      "--gpu",     "--fabric",   "--nodes",      "--gpus-per-node",
+    "--parts",    "--nccl",      "--env",     "--env-file", "--collective", "--seed",
+    "--one-shot", "--cudagraph", "--explain", "--format",   "--html",       "--jobs"};
+
+void refuse_what_is_of_sizes(const BenchOptions& options, const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || is_ignored(*option) ||
+        std::ranges::find(kOfExpertsToo, option->get_name()) != std::end(kOfExpertsToo) ||
+        std::ranges::find(options.experts.added, option) != options.experts.added.end())
+      continue;
+    throw Error(option->get_name(false, true) + " says nothing of ep_dispatch and ep_combine",
+                "leave it out; --tokens, --hidden and --dtype say how much they move");
+  }
+}
 
 /// Dispatch and combine, called as `bench` calls.
 ExpertsConfig experts_config(const BenchOptions& options, const CLI::App& command,
                              std::vector<EpPhase> phases) {
-  for (const char* name : kOfSizes)
-    if (given(command, name))
-      throw Error(std::string(name) + " says nothing of ep_dispatch and ep_combine",
-                  "leave it out; --tokens, --hidden and --dtype say how much they move");
+  refuse_what_is_of_sizes(options, command);
   const bool graph = options.nccl_tests.graphs > 0;
   if (graph && options.one_shot)
     throw Error("--one-shot is a lone call from idle, -G calls in a CUDA graph",

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -58,12 +60,12 @@ void add_plan(CLI::App& app, Action& action) {
       ->add_option("layout", options->layout,
                    "LAYOUT.yaml as of `step`; its parallelism, micro-batch and sharding are open")
       ->required();
-  command->add_option("--vary", options->vary,
-                      "KEY=A,B: topology, fabric, nodes, nics, oversubscription, bucket or an NCCL "
-                      "variable; repeatable");
+  command->add_option(
+      "--vary", options->vary,
+      fmt::format("KEY=A,B: {} or an NCCL variable; repeatable", fmt::join(vary_keys(), ", ")));
   command->add_option("--fix", options->fix,
-                      "KEY=VALUE,...: only layouts with this tp, cp, pp, vpp, ep, etp, dp, "
-                      "micro_batch or sharding; repeatable");
+                      fmt::format("KEY=VALUE,...: only layouts with these, of {}; repeatable",
+                                  fmt::join(fix_keys(), ", ")));
   command->add_option("--within", options->within,
                       "KEY=node or KEY=rack,...: groups of tp, cp, ep, dp, or neighbours of pp, "
                       "that stay inside; repeatable");

@@ -4,10 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <span>
 
 #include "models/io/topologies/known_names.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
+#include "models/studies/training/plan.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -30,7 +32,8 @@ enum class Takes : std::uint8_t {
   assignment_or_file,  ///< or a file
   variable,            ///< its name
   variation,           ///< KEY=VALUE,...: of --vary
-  pairs                ///< KEY=VALUE,KEY=VALUE: keys before a '|' in `detail`, then values
+  fixed,               ///< KEY=VALUE,KEY=VALUE: of --fix
+  within               ///< the same of --within
 };
 
 struct OptionTakes {
@@ -82,9 +85,8 @@ constexpr std::array kTakes = {
     OptionTakes{"--env-file", Takes::file},
     OptionTakes{"--to-env-file", Takes::file},
     OptionTakes{"--vary", Takes::variation},
-    OptionTakes{"--fix", Takes::pairs, " tp cp pp vpp ep etp dp micro_batch sharding | "},
-    OptionTakes{"--within", Takes::pairs, " tp cp ep dp pp | node rack "},
-    OptionTakes{"--op", Takes::words, " sum prod max min avg mulsum "},
+    OptionTakes{"--fix", Takes::fixed},
+    OptionTakes{"--within", Takes::within},
     OptionTakes{"--tuner", Takes::file, " .so .csv .conf .json .txt "},
     OptionTakes{"--layout", Takes::file, kYamlFiles},
     OptionTakes{"layout", Takes::file, kYamlFiles},
@@ -211,14 +213,18 @@ std::vector<Completion> or_files_in_list(std::vector<Completion> names, const st
          after(done, files_like(typed.substr(done.size()), endings));
 }
 
+/// "KEY=" of each.
+std::vector<Completion> assigned(std::span<const std::string_view> keys) {
+  std::vector<Completion> out;
+  for (const std::string_view key : keys) out.push_back({std::string(key) + "=", ""});
+  return out;
+}
+
 /// Keys of --vary, or values of the one that is typed.
 std::vector<Completion> variations(const std::string& typed) {
   const std::size_t equals = typed.find('=');
   if (equals == std::string::npos) {
-    std::vector<Completion> keys;
-    for (const Completion& one : words_in("topology fabric nodes nics oversubscription bucket"))
-      keys.push_back({one.word + "=", ""});
-    return that_begin(std::move(keys), typed) + variables_like(typed, true);
+    return that_begin(assigned(vary_keys()), typed) + variables_like(typed, true);
   }
   const std::string key = typed.substr(0, equals), values = typed.substr(equals + 1);
   if (key == "topology") return after(key + "=", in_list(names_of("topologies"), values));
@@ -226,18 +232,16 @@ std::vector<Completion> variations(const std::string& typed) {
   return variables_like(typed, true);
 }
 
-/// Of --fix and --within.
-std::vector<Completion> pairs(const std::string& typed, std::string_view detail) {
-  const std::size_t bar = detail.find('|');
+/// The last of KEY=VALUE,KEY=VALUE: its key, or its value as far as `values` are known.
+std::vector<Completion> pairs(const std::string& typed, std::span<const std::string_view> keys,
+                              std::string_view values) {
   const std::string done = done_of(typed);
   const std::string last = typed.substr(done.size());
   const std::size_t equals = last.find('=');
   if (equals != std::string::npos)
     return after(done + last.substr(0, equals + 1),
-                 that_begin(words_in(detail.substr(bar + 1)), last.substr(equals + 1)));
-  std::vector<Completion> keys = words_in(detail.substr(0, bar));
-  for (Completion& one : keys) one.word += "=";
-  return after(done, that_begin(std::move(keys), last));
+                 that_begin(words_in(values), last.substr(equals + 1)));
+  return after(done, that_begin(assigned(keys), last));
 }
 
 const OptionTakes* takes_of(const std::string& command, const std::string& option) {
@@ -308,8 +312,10 @@ std::vector<Completion> values_of(const std::string& command, const CLI::Option&
       return variables_like(typed, false);
     case Takes::variation:
       return variations(typed);
-    case Takes::pairs:
-      return pairs(typed, found->detail);
+    case Takes::fixed:
+      return pairs(typed, fix_keys(), "");
+    case Takes::within:
+      return pairs(typed, within_keys(), " node rack ");
   }
   return {};
 }

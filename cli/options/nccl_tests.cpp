@@ -19,7 +19,7 @@ constexpr int kCallsMax = 1024;
 constexpr std::size_t kSizesMax = 10'000;
 
 struct IgnoredOption {
-  const char* names;
+  std::string_view names;
   const char* why;
 };
 constexpr IgnoredOption kIgnored[] = {
@@ -105,7 +105,8 @@ void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
   add("-d,--datatype", options.datatype, "element type")
       ->check(one_of(datatype_names(), "datatype"))
       ->capture_default_str();
-  add("-o,--op", options.op, "reduction: sum, prod, max, min, avg or mulsum")
+  add("-o,--op", options.op, "reduction; all take equal time")
+      ->check(one_of({"sum", "prod", "max", "min", "avg", "mulsum"}, "reduction"))
       ->capture_default_str();
   add("-r,--root", options.root, "root rank of broadcast, reduce, gather and scatter")
       ->check(whole_number(0, 1 << 30));
@@ -119,16 +120,21 @@ void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options) {
   for (const IgnoredOption& ignored : kIgnored) {
     command
         .add_option(
-            ignored.names, [](const CLI::results_t&) { return true; },
+            std::string(ignored.names), [](const CLI::results_t&) { return true; },
             fmt::format("accepted, no effect: {}", ignored.why))
         ->type_name("VALUE")
         ->group("nccl-tests");
   }
 }
 
+bool is_ignored(const CLI::Option& option) {
+  const std::string names = option.get_name(false, true);
+  return std::ranges::find(kIgnored, names, &IgnoredOption::names) != std::end(kIgnored);
+}
+
 void say_what_is_ignored(const CLI::App& command, const NcclTestsOptions& options) {
   for (const IgnoredOption& ignored : kIgnored) {
-    const std::string names = ignored.names;
+    const std::string names(ignored.names);
     if (given(command, names.substr(names.find(',') + 1).c_str()))
       print_err("{}: accepted, no effect: {}\n", names, ignored.why);
   }

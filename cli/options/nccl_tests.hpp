@@ -28,6 +28,8 @@ CLI::Option* add_registered_option(CLI::App& command, std::string& registered);
 std::optional<AskedRegistration> registered_from_option(const std::string& registered);
 
 void add_nccl_tests_options(CLI::App& command, NcclTestsOptions& options);
+/// Is it accepted for nccl-tests' sake alone?
+bool is_ignored(const CLI::Option& option);
 /// Names on stderr what was given and changes nothing.
 void say_what_is_ignored(const CLI::App& command, const NcclTestsOptions& options);
 

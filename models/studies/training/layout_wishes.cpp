@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -24,15 +25,26 @@ std::string value_of(std::string_view key, const Layout& l) {
   const auto found = numbers.find(key);
   return found == numbers.end() ? std::string(to_text(l.sharding)) : std::to_string(found->second);
 }
-const std::vector<std::string> kFixable = {"tp",  "cp", "pp",          "vpp",     "ep",
-                                           "etp", "dp", "micro_batch", "sharding"};
+constexpr std::string_view kFixable[] = {"tp",  "cp", "pp",          "vpp",     "ep",
+                                         "etp", "dp", "micro_batch", "sharding"};
 
+constexpr std::string_view kGrouped[] = {"tp", "cp", "ep", "dp", "pp"};
 using GroupOf = RankGroup (*)(const Layout&);
-const std::map<std::string, GroupOf, std::less<>> kGroups = {{"tp", tensor_group},
-                                                             {"cp", context_group},
-                                                             {"ep", expert_group},
-                                                             {"dp", dense_data_group},
-                                                             {"pp", stage_pair}};
+constexpr GroupOf kGroups[] = {tensor_group, context_group, expert_group, dense_data_group,
+                               stage_pair};  // of each of kGrouped
+static_assert(std::size(kGroups) == std::size(kGrouped));
+
+GroupOf grouping(std::string_view key) {
+  return kGroups[std::ranges::find(kGrouped, key) - std::begin(kGrouped)];
+}
+
+/// Throws Error, `"key" WHAT`, unless it is one of `known`.
+void check_key(std::string_view key, std::span<const std::string_view> known,
+               std::string_view what) {
+  if (std::ranges::find(known, key) == known.end())
+    throw Error(fmt::format("\"{}\" {}", key, what),
+                hint_nearest(key, {known.begin(), known.end()}));
+}
 
 /// Calls `add` with each KEY=VALUE of a list.
 void each_assignment(std::string_view text,
@@ -52,20 +64,19 @@ bool comes_first(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+std::span<const std::string_view> fix_keys() { return kFixable; }
+std::span<const std::string_view> within_keys() { return kGrouped; }
+
 void LayoutWishes::fix(std::string_view text) {
   each_assignment(text, [&](std::string key, std::string value) {
-    if (std::ranges::find(kFixable, key) == kFixable.end())
-      throw Error(fmt::format("\"{}\" is no part of a layout", key), hint_nearest(key, kFixable));
+    check_key(key, kFixable, "is no part of a layout");
     fixed_.push_back({std::move(key), std::move(value)});
   });
 }
 
 void LayoutWishes::keep_within(std::string_view text) {
   each_assignment(text, [&](std::string key, const std::string& value) {
-    std::vector<std::string> known;
-    for (const auto& [name, unused] : kGroups) known.push_back(name);
-    if (!kGroups.contains(key))
-      throw Error(fmt::format("\"{}\" has no groups", key), hint_nearest(key, known));
+    check_key(key, kGrouped, "has no groups");
     if (value != "node" && value != "rack")
       throw Error(fmt::format("{}={}: groups are kept within a node or a rack", key, value));
     within_.push_back(
@@ -86,7 +97,7 @@ std::vector<Layout> LayoutWishes::chosen_from(const std::vector<Layout>& layouts
   }
   for (const Within& wish : within_) {
     std::map<RankGroup, bool> stays;
-    const GroupOf group_of = kGroups.find(wish.key)->second;
+    const GroupOf group_of = grouping(wish.key);
     std::erase_if(left, [&](const Layout& l) {
       const RankGroup group = group_of(l);
       const auto [known, is_new] = stays.try_emplace(group, true);

@@ -1,6 +1,7 @@
 #pragma once
 // What layouts of a plan must be like.
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,13 @@
 
 namespace fabricast {
 
+/// What LayoutWishes fixes, and of what it keeps groups within a room.
+std::span<const std::string_view> fix_keys();
+std::span<const std::string_view> within_keys();
+
 class LayoutWishes {
  public:
-  /// "tp=8" or "tp=8,pp=4": tp, cp, pp, vpp, ep, etp, dp, micro_batch, sharding. Throws Error.
+  /// "tp=8" or "tp=8,pp=4", of fix_keys(). Throws Error.
   void fix(std::string_view text);
   /// "tp=node" or "ep=rack,pp=rack": groups of TP, CP, EP, DP, or neighbours of PP, that must not
   /// leave a node (or NVLink domain), or a rack of the fabric. Throws Error.

@@ -2,6 +2,7 @@
 // The study behind `fabricast plan`: every layout of a model on a cluster, ranked.
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,8 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
 Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const PlanLimits& limits,
                const std::function<void(double)>& progress = {}, const ForEach& for_each = in_turn);
 
+/// What vary() changes, but variables of NCCL.
+std::span<const std::string_view> vary_keys();
 /// "key=a,b,c": topology, fabric, nodes, nics (of a node), oversubscription (of
 /// leaves), bucket (of gradients) or a variable of NCCL.
 /// One config for each value and each of `configs`. Throws Error.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/io/topologies/topology_name.hpp"
+#include "models/nccl/base/members.hpp"
 #include "models/studies/training/plan.hpp"
 #include "text/numbers.hpp"
 #include "text/unit_text.hpp"
@@ -15,6 +16,9 @@
 namespace fabricast {
 
 namespace {
+
+constexpr std::string_view kVaried[] = {"topology", "fabric",           "nodes",
+                                        "nics",     "oversubscription", "bucket"};
 
 void change(NamedConfig& made, const std::string& key, const std::string& value) {
   StepConfig& config = made.config;
@@ -34,9 +38,9 @@ void change(NamedConfig& made, const std::string& key, const std::string& value)
   } else if (key.starts_with("NCCL_")) {
     config.environment.set(key, value);
   } else {
-    throw Error(fmt::format("\"{}\" cannot be varied", key),
-                hint_nearest(key, {"topology", "fabric", "nodes", "nics", "oversubscription",
-                                   "bucket", "NCCL_..."}));
+    std::vector<std::string> known(std::begin(kVaried), std::end(kVaried));
+    known.emplace_back("NCCL_...");
+    throw Error(fmt::format("\"{}\" cannot be varied", key), hint_nearest(key, known));
   }
 }
 
@@ -45,7 +49,8 @@ struct Counted {
   std::string_view key;
   int max;
 };
-constexpr Counted kCounted[] = {{"nodes", 1 << 20}, {"nics", 1024}, {"oversubscription", 1000}};
+constexpr Counted kCounted[] = {
+    {"nodes", kRanksMax}, {"nics", kNicsMax}, {"oversubscription", 1000}};
 
 /// "8,16" or "8..32" of what is counted; else words between commas.
 std::vector<std::string> values_of(std::string_view key, std::string_view list) {
@@ -86,6 +91,8 @@ std::vector<Result> run_all(const std::vector<NamedConfig>& configs, const ForEa
 }
 
 }  // namespace
+
+std::span<const std::string_view> vary_keys() { return kVaried; }
 
 std::vector<NamedConfig> vary(const std::vector<NamedConfig>& configs, std::string_view variation) {
   const std::size_t equals = variation.find('=');
