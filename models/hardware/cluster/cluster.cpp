@@ -70,7 +70,7 @@ FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) 
   if (const auto layer = layer_of(node); layer != LinkLayer::infiniband) {
     // As fast as InfiniBand's, which the fit of these networks took them for; they do not
     // aggregate.
-    fabric.leaf.name = fmt::format("{} switch", kLinkLayerNames[layer]);
+    fabric.leaf.name = kLinkLayerNames[layer];
     fabric.leaf.link_layer = layer;
     fabric.leaf.sharp = {};
   }

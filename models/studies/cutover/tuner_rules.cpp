@@ -25,7 +25,7 @@ constexpr double kTreeBetweenNodes = 1.8;
 constexpr int kSmallest = 3, kLargest = 32;
 
 /// Simulated of a call at most, with a budget and without.
-constexpr std::uint64_t kSomeSlices = 1'000'000, kAnySlices = UINT64_MAX;
+constexpr std::uint64_t kSomeSlices = 250'000, kAnySlices = UINT64_MAX;
 
 /// A collective on a number of nodes.
 class Column {
