@@ -91,9 +91,8 @@ int run(const JudgeOptions& options, const CLI::App& command, const Answers& ans
         return out;
       },
       [&] { return judge_report(tables); });
-  const bool wrong = std::ranges::any_of(tables, [](const JudgedTable& table) {
-    return table.result.verdict == JudgeVerdict::wrong_values;
-  });
+  const bool wrong = std::ranges::any_of(
+      tables, [](const JudgedTable& table) { return is_of_log(table.result.verdict); });
   return wrong ? kCheckFailed : kDone;
 }
 

@@ -73,6 +73,7 @@ JudgeConfig config_of(const NcclTestsLog& log, const NcclTestsTable& table, cons
   out.release_said = given(command, "--nccl") || !log.nccl_version.empty();
   out.environment = environment_of(log, table, given_settings, out.basis);
   out.network = log.network;
+  out.run_failed = log.failed;
   out.notes.insert(out.notes.begin(), log.remarks.begin(), log.remarks.end());
   return out;
 }

@@ -148,6 +148,7 @@ NcclTestsLog parse_nccl_tests_json(std::string_view text, const std::string& fil
   if (table.failed_check)
     log.remarks.emplace_back("values were wrong: the times of such a run mean nothing");
   if (const InputJson& errors = child_of(json, "errors"); errors.is_array() && !errors.empty()) {
+    log.failed = true;
     log.remarks.push_back(fmt::format(
         "the run failed: {}", errors[0].is_string() ? errors[0].get<std::string>() : "errors"));
   } else if (!json.contains("end_time")) {

@@ -62,7 +62,9 @@ class LogParser {
     for (const LogLine& line : text_.lines) {
       line_ = line.number;
       if (!nccl_line(line.text) && !header(line.text) && !row(line.text)) names_test(line.text);
-      if (const std::size_t at = line.text.find("Test NCCL failure"); at != std::string::npos) {
+      for (const std::string_view error : {"Test NCCL failure", "Test CUDA failure"}) {
+        const std::size_t at = line.text.find(error);
+        if (at == std::string::npos) continue;
         ++failures_;
         if (failure_.empty()) failure_ = line.text.substr(at);
       }
@@ -352,7 +354,8 @@ class LogParser {
     if (wrong) remark("values were wrong: the times of such a run mean nothing");
     if (out_.unread > 0)
       remark(fmt::format("{} could be read in part only", counted(out_.unread, "row")));
-    if (failures_ > 0)
+    out_.failed = failures_ > 0;
+    if (out_.failed)
       remark(fmt::format(
           "{} failed: {}",
           failures_ == 1 ? std::string("1 process") : fmt::format("{} processes", failures_),

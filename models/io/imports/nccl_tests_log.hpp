@@ -81,6 +81,7 @@ struct NcclTestsLog {
   LoggedNetwork network;
   std::vector<std::string> remarks;  ///< what the reader of the log should know
   bool independent_runs = false;     ///< each process for itself: no table of several ranks
+  bool failed = false;               ///< a test ended with an error, which a remark says
   int unread = 0;                    ///< lines that look like rows and are none
 
   std::size_t rows() const;

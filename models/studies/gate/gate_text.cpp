@@ -155,8 +155,10 @@ std::string check_text(const JudgedTable& table) {
   out += rows.text();
   out += fmt::format("  {} of {} slower than the floor; one in ten may be\n",
                      result.count(RowVerdict::below), counted(std::ssize(result.rows), "row"));
-  if (result.verdict == JudgeVerdict::wrong_values)
-    out += "  the log has wrong values: it fails, whatever the times are\n";
+  if (is_of_log(result.verdict))
+    out += fmt::format(
+        "  {}: it does not pass, whatever the times are\n",
+        result.verdict == JudgeVerdict::run_failed ? "the run failed" : "the log has wrong values");
   if (!pass && !result.ranking.empty()) {
     const Suspect& cause = result.causes[result.ranking.front().fits.front().which].cause;
     out +=

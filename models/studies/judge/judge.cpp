@@ -352,7 +352,7 @@ std::string_view to_text(RowVerdict verdict) {
 
 std::string_view to_text(JudgeVerdict verdict) {
   return enum_words<JudgeVerdict>("as expected", "faster than expected", "slower, explained",
-                                  "slower, unexplained", "wrong values")[verdict];
+                                  "slower, unexplained", "wrong values", "the run failed")[verdict];
 }
 
 std::size_t JudgeResult::count(RowVerdict wanted) const {
@@ -361,6 +361,10 @@ std::size_t JudgeResult::count(RowVerdict wanted) const {
 
 bool passes(JudgeVerdict verdict) {
   return verdict == JudgeVerdict::as_expected || verdict == JudgeVerdict::faster;
+}
+
+bool is_of_log(JudgeVerdict verdict) {
+  return verdict == JudgeVerdict::wrong_values || verdict == JudgeVerdict::run_failed;
 }
 
 bool is_few(std::size_t rows, std::size_t of) { return 10 * rows <= of; }
@@ -407,7 +411,9 @@ JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation) {
     for (FitOfPrediction& fit : group.fits) fit.which = numbers[fit.which];
   }
   out.of_times = verdict_of_times(out);
-  out.verdict = config.wrong_values ? JudgeVerdict::wrong_values : out.of_times;
+  out.verdict = config.run_failed     ? JudgeVerdict::run_failed
+                : config.wrong_values ? JudgeVerdict::wrong_values
+                                      : out.of_times;
   return out;
 }
 

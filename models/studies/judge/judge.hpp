@@ -39,6 +39,7 @@ struct JudgeConfig : Job {
   std::vector<JudgedRow> rows;
   int wrong_rows = 0;              ///< of the log, left out: their values were wrong
   bool wrong_values = false;       ///< or the log says so without a row of them
+  bool run_failed = false;         ///< the log says that a test ended with an error
   bool release_said = false;       ///< by the log or the user: another one is no suspect
   LoggedNetwork network;           ///< what it was not is no suspect
   std::vector<std::string> basis;  ///< whence collective, ranks, nodes and settings are known
@@ -76,11 +77,12 @@ struct SimulatedSuspect {
 };
 
 enum class JudgeVerdict : std::uint8_t {
-  as_expected,  ///< 8 of 10 rows, and no more than one in ten is slower
-  faster,       ///< than the topology allows: is it the right one?
-  explained,    ///< slow, and the first causes have 8 of 10 rows and more than are within
-  unexplained,  ///< slow, and no cause has
-  wrong_values  ///< whatever the times are
+  as_expected,   ///< 8 of 10 rows, and no more than one in ten is slower
+  faster,        ///< than the topology allows: is it the right one?
+  explained,     ///< slow, and the first causes have 8 of 10 rows and more than are within
+  unexplained,   ///< slow, and no cause has
+  wrong_values,  ///< whatever the times are
+  run_failed     ///< whatever times and values are
 };
 std::string_view to_text(JudgeVerdict verdict);
 
@@ -92,7 +94,7 @@ struct JudgeResult {
   /// Of causes by their number: not the first, nor those that cannot be or are not seen.
   std::vector<FitGroup> ranking;
   JudgeVerdict verdict{};
-  JudgeVerdict of_times{};  ///< the same, but for wrong values
+  JudgeVerdict of_times{};  ///< by the times alone
   /// Causes that change no row by more than kSameTime: these rows cannot show them.
   std::vector<std::size_t> unseen;
   std::vector<std::string> notes;
@@ -101,6 +103,8 @@ struct JudgeResult {
 };
 /// The verdict is none of slower ones: what an acceptance test lets pass.
 bool passes(JudgeVerdict verdict);
+/// Whatever the times are, the log says that something is wrong.
+bool is_of_log(JudgeVerdict verdict);
 /// One row in ten may be slow by itself.
 bool is_few(std::size_t rows, std::size_t of);
 /// Do so many of `rows` rows explain what was measured? The band holds 8 of 10 of a good

@@ -54,19 +54,22 @@ std::string bands_text(const JudgeResult& result) {
 }
 
 std::string verdict_text(const JudgeResult& result, JudgeVerdict verdict) {
+  const std::string of_times = is_of_log(verdict) && !result.rows.empty()
+                                   ? "the times: " + verdict_text(result, result.of_times)
+                                   : "";
   switch (verdict) {
+    case JudgeVerdict::run_failed:
+      return "the run failed: look for that first\n" + of_times;
     case JudgeVerdict::wrong_values: {
       const int rows = result.config.wrong_rows;
       const std::string found = rows > 0
                                     ? fmt::format("in {} of the log, which {} left out",
                                                   counted(rows, "row"), rows == 1 ? "is" : "are")
                                     : std::string("by the end of the log");
-      return fmt::format(
-          "wrong values {}: look for that first\n{}", found,
-          result.rows.empty() ? "" : "the times: " + verdict_text(result, result.of_times));
+      return fmt::format("wrong values {}: look for that first\n{}", found, of_times);
     }
     case JudgeVerdict::as_expected:
-      return result.config.wrong_values ? "as expected\n" : "as expected: nothing to look for\n";
+      return is_of_log(result.verdict) ? "as expected\n" : "as expected: nothing to look for\n";
     case JudgeVerdict::faster:
       return "faster than expected: is --topology the machine that was measured?\n";
     case JudgeVerdict::unexplained:
