@@ -62,11 +62,6 @@ std::optional<EnvKind> kind_of_line(std::string_view line) {
   return std::nullopt;
 }
 
-std::string_view without_bom(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  return text;
-}
-
 /// With bare newlines, which every reader expects; nccl.conf keeps its CRs, as NCCL does.
 std::string without_carriage_returns(std::string_view text, EnvFile& out) {
   std::string clean;
@@ -126,7 +121,7 @@ bool is_binary(std::string_view text) {
 
 EnvKind detect_env_kind(std::string_view path, std::string_view text) {
   if (const auto kind = kind_of_name(path)) return *kind;
-  for (const Line& line : env_readers::lines_of(without_bom(text))) {
+  for (const Line& line : env_readers::lines_of(text)) {
     if (const auto kind = kind_of_line(trimmed(line.text))) return *kind;
   }
   return EnvKind::plain;
@@ -139,7 +134,6 @@ EnvFile parse_env_file(std::string_view text, const std::string& path,
                 "scripts, job files, container specs, K=V lines");
   EnvFile out;
   out.path = path;
-  text = without_bom(text);
   out.kind = kind ? *kind : detect_env_kind(path, text);
   const env_readers::Context context;
   if (out.kind == EnvKind::nccl_conf) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "text/numbers.hpp"
 #include "text/words.hpp"
@@ -11,12 +12,12 @@ namespace fabricast {
 
 namespace {
 
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
+
 /// Walks the text field by field.
 class CsvReader {
  public:
-  CsvReader(std::string_view text, const std::string& file) : text_(text), file_(file) {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
-  }
+  CsvReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   bool done() const { return at_ >= text_.size(); }
   int line() const { return line_; }
@@ -129,6 +130,15 @@ std::optional<int> CsvRow::whole(std::string_view column, int min, int max) cons
                 fmt::format("\"{}\" is not a whole number from {} to {}", field, min, max));
   }
   return value;
+}
+
+std::optional<Bytes> CsvRow::bytes(std::string_view column) const {
+  const std::string& field = text_or_blank(column);
+  if (field.empty()) return std::nullopt;
+  const auto value = to_number<std::int64_t>(field);
+  if (!value || *value < 1 || *value > kBytesMax)
+    throw Error(place(column), fmt::format("\"{}\" is not a whole number of bytes", field));
+  return Bytes{*value};
 }
 
 std::optional<double> CsvRow::positive(std::string_view column) const {

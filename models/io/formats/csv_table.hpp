@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/base/units.hpp"
 
 namespace fabricast {
 
@@ -50,6 +51,8 @@ class CsvRow {
   const std::string& text_or_blank(std::string_view column) const;
   /// Nothing where the field is blank or its optional column is missing.
   std::optional<int> whole(std::string_view column, int min, int max) const;
+  /// A whole number of bytes from 1.
+  std::optional<Bytes> bytes(std::string_view column) const;
   std::optional<double> positive(std::string_view column) const;
   Place place(std::string_view column = {}) const;
 

@@ -138,12 +138,8 @@ LogLines::Iterator& LogLines::Iterator::operator++() {
     return *this;
   }
   has_zero = has_zero || read.find('\0') != std::string::npos;
-  std::string_view text = read;
-  if (++line_.number == 1 && text.starts_with("\xef\xbb\xbf")) {
-    marked = true;
-    text.remove_prefix(3);
-  }
-  raw_ = without_escapes(text, colours);
+  ++line_.number;
+  raw_ = without_escapes(read, colours);
   while (raw_.ends_with('\r')) {
     raw_.pop_back();
     returns = true;
@@ -176,7 +172,7 @@ LogText log_of(LogLines lines) {
     if (found) out.removed.emplace_back(what);
   };
   long long all = 0, quoted = 0, srun_lines = 0;
-  bool marked = false, colours = false, returns = false;
+  bool colours = false, returns = false;
   for (auto at = out.lines.begin(); at != out.lines.end();) {
     ++all;
     quoted += (*at).text.starts_with("> ") ? 1 : 0;
@@ -185,7 +181,6 @@ LogText log_of(LogLines lines) {
     out.last_line = (*at).number;
     out.cut = !at.ended;
     ++at;
-    marked = at.marked;
     colours = at.colours;
     returns = at.returns;
     out.is_text = !at.has_zero;
@@ -196,7 +191,6 @@ LogText log_of(LogLines lines) {
   int prefixes = 0;
   for (auto at = out.lines.begin(); at != out.lines.end() && prefixes == 0; ++at)
     prefixes = at.taken_off;
-  note(marked, "byte order mark");
   note(colours, "colours");
   note(returns, "carriage returns");
   note(out.lines.mail, "quote marks");

@@ -69,7 +69,6 @@ class LogLines::Iterator {
   bool operator==(std::default_sentinel_t) const { return at_end_; }
 
   // Of the lines so far.
-  bool marked = false;  ///< by a byte order mark
   bool colours = false, returns = false;
   bool has_zero = false;  ///< a byte of 0: no text
   bool ended = true;      ///< the last line by a line break
@@ -91,7 +90,7 @@ class LogLines::Iterator {
 struct LogText {
   LogLines lines;
   /// What was taken off, one word or two each: "colours", "carriage returns", "rank prefixes",
-  /// "quote marks", "byte order mark".
+  /// "quote marks".
   std::vector<std::string> removed;
   bool cut = false;       ///< the last line has no end
   int last_line = 0;      ///< its number
@@ -99,10 +98,10 @@ struct LogText {
   bool has_info = false;  ///< of NCCL ("NCCL INFO")
 };
 
-/// Escape sequences, carriage returns (a lone one ends a line: progress bars), a byte order mark,
-/// marks of quoted mail, and the prefixes of launchers: `[1,0]<stdout>:` (Open MPI), `0: ` (srun
-/// -l), `[rank0]:`, `[default0]:` (torchrun). A prefix of srun counts where at least three lines
-/// have one. A view: the text must outlive it.
+/// Escape sequences, carriage returns (a lone one ends a line: progress bars), marks of quoted
+/// mail, and the prefixes of launchers: `[1,0]<stdout>:` (Open MPI), `0: ` (srun -l), `[rank0]:`,
+/// `[default0]:` (torchrun). A prefix of srun counts where at least three lines have one. A view:
+/// the text must outlive it.
 LogText read_log(std::string_view text);
 /// The same of a file, which is read on each way through its lines.
 LogText read_log_file(const std::string& path);

@@ -60,6 +60,25 @@ bool may_read(const std::string& path) {
   throw Error(Place{name, 0, {}}, "larger than " + limit);
 }
 
+/// Skips a byte order mark of UTF-8 at the beginning. Throws Error where it is one of UTF-16.
+void take_off_mark(std::istream& in, const std::string& name) {
+  if (!in) return;
+  const int first = in.peek();
+  const std::string_view mark = first == 0xef   ? "\xef\xbb\xbf"
+                                : first == 0xfe ? "\xfe\xff"
+                                : first == 0xff ? "\xff\xfe"
+                                                : "";
+  std::size_t read = 0;
+  while (read < mark.size() && in.peek() == static_cast<unsigned char>(mark[read])) {
+    in.get();
+    ++read;
+  }
+  const bool is_whole = read == mark.size();
+  if (is_whole && read == 2) throw Error(Place{name, 0, {}}, "this is UTF-16", "save it as UTF-8");
+  for (; !is_whole && read > 0; --read) in.unget();
+  in.clear();  // a peek at the end of the file
+}
+
 }  // namespace
 
 void read_only_below(const std::string& folder) { readable() = std::filesystem::canonical(folder); }
@@ -70,7 +89,9 @@ void require_readable(const std::string& path, const std::string& hint) {
 
 std::ifstream open_file(const std::string& path) {
   require_readable(path);
-  return std::ifstream(path, std::ios::binary);
+  std::ifstream in(path, std::ios::binary);
+  take_off_mark(in, path);
+  return in;
 }
 
 bool is_yaml(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
@@ -101,6 +122,7 @@ std::string begin_of_file(const std::string& path) {
 }
 
 std::string read_text_stream(std::istream& in, const std::string& name, std::size_t size_max) {
+  take_off_mark(in, name);
   std::string text;
   std::array<char, 1 << 16> block;
   while (in && text.size() <= size_max) {

@@ -26,7 +26,7 @@ void read_only_below(const std::string& folder);
 /// to give.
 void require_readable(const std::string& path, const std::string& hint = {});
 /// The one way to open what a user names. Throws as require_readable() does; what cannot be opened
-/// is a stream that has failed.
+/// is a stream that has failed. A byte order mark of UTF-8 is skipped; that of UTF-16 is an Error.
 std::ifstream open_file(const std::string& path);
 /// By the name's end, .yaml or .yml.
 bool is_yaml(const std::string& path);

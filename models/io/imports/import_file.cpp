@@ -22,7 +22,7 @@ Error not_text(const std::string& file) {
 }
 
 bool begins_like_json(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
   return begin != std::string::npos && (text[begin] == '{' || text[begin] == '[');
 }
 

@@ -96,7 +96,7 @@ void read_devices(const InputJson& list, NcclTestsTable& table) {
 }  // namespace
 
 bool is_nccl_tests_json(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
   return begin != std::string_view::npos && text[begin] == '{' &&
          text.find("\"results\"") != std::string_view::npos &&
          text.find("_perf") != std::string_view::npos;

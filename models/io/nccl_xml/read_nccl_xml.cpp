@@ -259,7 +259,6 @@ bool is_detected(const std::vector<Pci>& children, const Pci*& missing) {
 }  // namespace
 
 bool is_xml(std::string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // byte order mark
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && text[first] == '<';
 }

@@ -122,7 +122,6 @@ void Environment::unset(std::string_view name) {
 }
 
 void Environment::read_text(std::string_view text, const std::string& file) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
   Place place{file, 0, {}};
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));

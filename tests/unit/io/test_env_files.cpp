@@ -56,7 +56,6 @@ TEST_CASE("kinds are told by name, then by content") {
 
 TEST_CASE("plain lines: what docker keeps is noted, what was meant is read") {
   const std::string text =
-      "\xEF\xBB\xBF"
       "A=1\r\n#B=2\r\nC=\"x\"\r\nD=eth0 # front\r\nE=Tree \r\n"
       "F=\r\n=3\r\nG\r\n";
   CHECK(read(text, "a.env") == "1:1 A=1\n3:1 C=x" + trap(EnvTrap::quotes_in_value) +

