@@ -29,8 +29,7 @@ struct JudgedTarget {
   std::string_view verdict() const;
 };
 
-/// Those of the collective whose size the rows reach.
-std::vector<JudgedTarget> judge_targets(const JudgeResult& result,
-                                        const std::vector<Target>& targets);
+/// Those of the collective whose size the rows reach; a note of the result counts the others.
+std::vector<JudgedTarget> judge_targets(JudgeResult& result, const std::vector<Target>& targets);
 
 }  // namespace fabricast

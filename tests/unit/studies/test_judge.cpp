@@ -164,7 +164,10 @@ TEST_CASE("judge: targets hold at their size, between rows") {
   result.rows[1].measured_us = 4;
   result.rows[1].expected_us = 1;
   const auto judged = judge_targets(result, targets);
-  REQUIRE(judged.size() == 1);  // the second is of another collective, the third beyond the rows
+  REQUIRE(judged.size() == 1);
+  CHECK(result.notes.back() ==
+        "targets that are not held against this table: 1 of other collectives, 1 of sizes beyond "
+        "the rows");
   CHECK(judged[0].measured == doctest::Approx(1.0));   // 2000 B in 2 us
   CHECK(judged[0].predicted == doctest::Approx(2.0));  // in 1 us
   CHECK(judged[0].verdict() == "acceptable");
