@@ -108,7 +108,7 @@ int run(const HangOptions& options, const CLI::App& command, const Answers& answ
     answers.give(
         options.format, [&] { return imported_text(read, options.trace()); },
         [&] { return imported_report(read, options.trace()); });
-    return kDone;
+    return read.kind == import_kind::kWatchdog ? kCheckFailed : kDone;
   }
   return give(
       options, "",

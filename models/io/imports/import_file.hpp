@@ -38,7 +38,7 @@ struct LoggedChoice {
 /// The kinds that others ask for; the rest is named by who reads it.
 namespace import_kind {
 inline constexpr std::string_view kNcclLog = "NCCL_DEBUG log", kNcclTests = "nccl-tests",
-                                  kWatchdog = "PyTorch watchdog log";
+                                  kWatchdog = "PyTorch watchdog log";  ///< it shows a timeout
 }  // namespace import_kind
 
 struct ImportedFile {
