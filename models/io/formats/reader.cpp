@@ -7,6 +7,7 @@
 
 #include "models/io/formats/key_record.hpp"
 #include "models/io/formats/question_kinds.hpp"
+#include "sim/base/add_once.hpp"
 #include "text/numbers.hpp"
 #include "text/quoting.hpp"
 #include "text/unit_text.hpp"
@@ -270,6 +271,11 @@ void Reader::fail(std::string_view key, std::string what, std::string hint) cons
   throw Error(place(key), std::move(what), std::move(hint));
 }
 
+void Reader::refuse(std::string_view key, std::string what, std::string hint) {
+  if (has(key)) fail(key, std::move(what), std::move(hint));
+  refused_.emplace_back(key);
+}
+
 bool Reader::knows(std::string_view key) const {
   return std::find(asked_.begin(), asked_.end(), key) != asked_.end();
 }
@@ -286,8 +292,11 @@ void Reader::finish() const {
   for (std::size_t i = 0; i < node_->keys.size(); ++i) {
     const std::string& key = node_->keys[i];
     if (knows(key)) continue;
+    std::vector<std::string> known;
+    for (const std::string& one : asked_)
+      if (std::ranges::find(refused_, one) == refused_.end()) add_once(known, one);
     throw Error(Place{file_, node_->key_lines[i], path_}, fmt::format("unknown key \"{}\"", key),
-                hint_nearest(key, asked_));
+                hint_nearest(key, known));
   }
 }
 

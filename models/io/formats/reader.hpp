@@ -61,6 +61,9 @@ class Reader {
   Place place() const;                      ///< of this mapping
   Place place(std::string_view key) const;  ///< of the key; of the mapping when it is missing
   [[noreturn]] void fail(std::string_view key, std::string what, std::string hint = {}) const;
+  /// A key that others of this form have and this one must not: fail() where it is there, and no
+  /// hint of finish() where it is not.
+  void refuse(std::string_view key, std::string what, std::string hint);
   /// Keys that nobody asked for, in the order of the file.
   std::vector<std::string> unasked() const;
   bool knows(std::string_view key) const;  ///< somebody asked for it, whether it is there or not
@@ -90,7 +93,7 @@ class Reader {
   const YamlNode* node_;
   std::string file_, path_;
   std::string mapping_;  ///< AskedKey::mapping, where there is a KeyRecord
-  std::vector<std::string> asked_;
+  std::vector<std::string> asked_, refused_;
 };
 
 /// Reads physical figures. Each one is a mapping {value, source, status[, note]}: `source` is a key

@@ -29,6 +29,16 @@ void ReadReport::refuse() const {
               "an earlier Fabricast wrote another form: write it anew");
 }
 
+const YamlNode& ReadReport::at(const YamlNode& from,
+                               std::initializer_list<std::string_view> keys) const {
+  const YamlNode* out = &from;
+  for (const std::string_view key : keys) {
+    out = find(*out, key);
+    if (out == nullptr) refuse();
+  }
+  return *out;
+}
+
 ReadReport::Table::Table(const ReadReport& report, std::string_view name) : report_(report) {
   const YamlNode* const tables = find(report.root_, "tables");
   if (tables == nullptr) report.refuse();

@@ -2,6 +2,7 @@
 // Tables of a report that an earlier run wrote as JSON, cell by cell.
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ class ReadReport {
     const std::vector<YamlNode>* rows_ = nullptr;
   };
   Table table(std::string_view name) const { return {*this, name}; }
+
+  const YamlNode& root() const { return root_; }
+  /// The value behind these keys, each below the one before. Throws Error when it is not there.
+  const YamlNode& at(const YamlNode& from, std::initializer_list<std::string_view> keys) const;
 
   [[noreturn]] void refuse() const;
 

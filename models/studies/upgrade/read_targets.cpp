@@ -24,10 +24,10 @@ std::vector<UpgradeTarget> parse_upgrade_targets(const std::string& text, const 
   std::vector<UpgradeTarget> out;
   for (Reader one : in.children("targets")) {
     UpgradeTarget target = defaults;
+    target.place = one.place();
     target.topology = one.text("topology");
     target.name = one.text("name", target_name(target.topology));
-    if (one.has("nccl"))
-      one.fail("nccl", "a target names no release", "--from and --to do, for all targets");
+    one.refuse("nccl", "a target names no release", "--from and --to do, for all targets");
     read_job(one, file, target);
     read_fabric(one, file, target);
     read_nodes(one, target.nodes);

@@ -351,16 +351,17 @@ UpgradeResult run_upgrade(const UpgradeConfig& config, const PartsCatalogue& par
   std::vector<std::vector<Block>> works(config.targets.size());
   std::vector<Topology> topologies;
   for (std::size_t t = 0; t < works.size(); ++t) {
-    const UpgradeTarget& target = config.targets[t];
-    topologies.push_back(topology_of(target, parts));
-    std::vector<int> nodes = target.nodes;
-    if (nodes.empty()) nodes = {topologies.back().nodes()};
-    for (const int n : nodes)
+    UpgradeTarget& target = result.config.targets[t];
+    topologies.push_back(placed(target.place, [&] { return topology_of(target, parts); }));
+    if (target.nodes.empty()) target.nodes = {topologies.back().nodes()};
+    for (const int n : target.nodes)
       works[t].push_back({n, std::vector<std::optional<NcclCommunicator>>(steps)});
   }
   for_each(works.size() * steps, [&](std::size_t i) {
     const std::size_t t = i / steps, step = i % steps;
-    settle(topologies[t], config.targets[t], result.releases[step], step, works[t]);
+    placed(config.targets[t].place, [&] {
+      settle(topologies[t], config.targets[t], result.releases[step], step, works[t]);
+    });
   });
 
   std::vector<std::vector<UpgradeChange>> found(works.size());

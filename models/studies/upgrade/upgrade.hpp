@@ -16,6 +16,7 @@
 #include "models/studies/shared/job.hpp"
 #include "models/studies/upgrade/call_key.hpp"
 #include "models/studies/upgrade/upgrade_cause.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 
@@ -23,6 +24,7 @@ namespace fabricast {
 struct UpgradeTarget : Job {
   std::string name;        ///< the preset's, or the file's without folder and ending
   std::vector<int> nodes;  ///< empty = what the topology says, else 1
+  Place place;             ///< in a file of targets
 
   /// The job with this release.
   Job at(NcclVersion release) const {

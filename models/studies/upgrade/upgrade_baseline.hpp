@@ -11,8 +11,9 @@ namespace fabricast {
 
 /// A stretch of sizes that is not as it was.
 struct UpgradeDrift {
-  std::string where;          ///< "dgx-h100, all_reduce on 4 nodes from 256 MiB"
-  std::string before, after;  ///< "Ring Simple to NVLSTree, +19.8 %"; "" = runs as before there
+  std::string where;  ///< "dgx-h100, all_reduce on 4 nodes from 256 MiB"
+  /// "Ring Simple to NVLSTree, +19.8 %", "runs as before", "not asked then"
+  std::string before, after;
 };
 
 /// `text`: what `upgrade --json` wrote. Times may differ by `tolerance` (0.02 = 2 %). Throws Error
