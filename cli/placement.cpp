@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -25,15 +26,20 @@ struct PlacementOptions {
   double oversubscription = 0;
 };
 
-std::vector<std::string> listed(const char* option, const std::string& text) {
-  return of_option(option, [&] { return parse_host_list(text); });
+/// None where the option is left out: all of the tree.
+std::vector<std::string> listed(const CLI::App& command, const char* option,
+                                const std::string& text) {
+  if (!given(command, option)) return {};
+  std::vector<std::string> out = of_option(option, [&] { return parse_host_list(text); });
+  if (out.empty())
+    throw Error(fmt::format("{}: no host is named", option), "leave it out for all of the tree");
+  return out;
 }
 
 /// --hosts, or the lines of a file; none = all of the tree.
-std::vector<std::string> hosts_of(const PlacementOptions& options) {
-  if (!options.hosts.empty() && !options.hosts_file.empty())
-    throw Error("--hosts and --hosts-file", "one of them");
-  if (options.hosts_file.empty()) return listed("--hosts", options.hosts);
+std::vector<std::string> hosts_of(const PlacementOptions& options, const CLI::App& command) {
+  if (!given(command, "--hosts-file")) return listed(command, "--hosts", options.hosts);
+  if (given(command, "--hosts")) throw Error("--hosts and --hosts-file", "one of them");
   return parse_host_file(read_text_file(options.hosts_file, "a host a line"), options.hosts_file);
 }
 
@@ -59,8 +65,8 @@ PlacementConfig config_of(const PlacementOptions& options, const CLI::App& comma
   out.tree_file = options.tree;
   out.tree = parse_host_tree(read_text_file(options.tree, "placement takes hosts and switches"),
                              options.tree, labels_of(options.labels));
-  out.hosts = hosts_of(options);
-  out.free = listed("--free", options.free);
+  out.hosts = hosts_of(options, command);
+  out.free = listed(command, "--free", options.free);
   out.oversubscription = options.oversubscription;
   out.collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });

@@ -102,6 +102,12 @@ bool follows(std::string_view number, std::string_view next) {
 std::vector<std::string> parse_host_list(std::string_view text) {
   std::vector<std::string> out;
   for (const std::string_view word : words_outside(text)) {
+    const auto strange =
+        std::ranges::find_if(word, [](char c) { return (c < ' ' && c != '\t') || c > '~'; });
+    if (strange != word.end())
+      refuse({word.begin(), strange},
+             fmt::format("byte 0x{:02x} follows, which no name of a host has",
+                         static_cast<unsigned char>(*strange)));
     if (word.size() > kNameMax && word.find('[') == std::string_view::npos)
       refuse(word, fmt::format("a name of more than {} characters", kNameMax));
     std::vector<std::string> hosts = expanded(word);
@@ -128,6 +134,7 @@ std::vector<std::string> parse_host_file(const std::string& text, const std::str
       throw Error(place, fmt::format("more than {} hosts", kHostsMax));
     std::ranges::move(hosts, std::back_inserter(out));
   }
+  if (out.empty()) throw Error(Place{file, 0, {}}, "no host is in it", "a host a line");
   return out;
 }
 

@@ -188,6 +188,10 @@ HostTree parse_host_tree(const std::string& text, const std::string& file,
                          const std::vector<std::string>& labels) {
   HostTree out;
   tree_readers::read_any(text, file, labels, false, out);
+  if (!labels.empty() && out.kind != tree_readers::kNodesKind)
+    throw Error(Place{file, 0, {}},
+                fmt::format("{} has no labels, and --labels names some", out.kind),
+                "leave it out: labels are those of nodes of Kubernetes");
   if (out.hosts.empty()) throw Error(Place{file, 0, {}}, "no host is in it");
   return out;
 }

@@ -11,6 +11,7 @@
 #include "sim/base/error.hpp"
 #include "text/counted.hpp"
 #include "text/numbers.hpp"
+#include "text/words.hpp"
 
 namespace fabricast::tree_readers {
 
@@ -130,6 +131,16 @@ class Reader {
     return out;
   }
 
+  [[noreturn]] void fail_unknown_label(const std::string& label) const {
+    std::set<std::string> known;
+    for (const Node& node : nodes_)
+      for (const auto& [key, value] : node.labels) known.insert(key);
+    const std::string near = nearest(label, {known.begin(), known.end()});
+    fail(0, fmt::format("no node has the label \"{}\"", label),
+         near.empty() ? "kubectl get nodes --show-labels lists those there are"
+                      : fmt::format("did you mean \"{}\"?", near));
+  }
+
   std::string domain_of(const Node& node) const {
     for (const std::string& label : kDomainLabels) {
       const auto found = node.labels.find(label);
@@ -147,7 +158,9 @@ class Reader {
     if (labels.empty() && !has_domains)
       fail(0, "no label of the nodes names a switch",
            "--labels KEY,KEY names those that do, the nearest switch first");
-    out_.kind = "nodes of Kubernetes";
+    for (const std::string& label : labels)
+      if (with_all(nodes_, label) == 0) fail_unknown_label(label);
+    out_.kind = kNodesKind;
     std::size_t bare = 0;
     for (const Node& node : nodes_) {
       TreeHost host{node.name, {}, domain_of(node)};
@@ -166,6 +179,7 @@ class Reader {
     }
     std::string used;
     for (const std::string& label : labels) used += (used.empty() ? "" : ", ") + label;
+    if (out_.hosts.empty()) fail(0, "no node has all of the labels " + used);
     if (!used.empty()) out_.notes.push_back("switches by the labels " + used + ".");
     if (bare > 0)
       out_.notes.push_back(fmt::format("{} without these labels left out.",

@@ -71,12 +71,24 @@ std::vector<std::string> listed(const std::string& text, const Place& place) {
   return placed(place, [&] { return parse_host_list(text); });
 }
 
+/// Throws Error: a key of a mapping that Slurm does not have there.
+void check_keys(const YamlNode& mapping, const std::string& file,
+                const std::vector<std::string>& known) {
+  for (std::size_t i = 0; i < mapping.keys.size(); ++i) {
+    const std::string& key = mapping.keys[i];
+    if (std::ranges::find(known, key) == known.end())
+      throw Error(Place{file, mapping.key_lines[i], {}}, fmt::format("unknown key \"{}\"", key),
+                  hint_nearest(key, known));
+  }
+}
+
 /// The first of a topology.yaml that says so, else the first of that type.
-const YamlNode* chosen(const YamlNode& tree, const char* type) {
+const YamlNode* chosen(const YamlNode& tree, const std::string& file, const char* type) {
   const YamlNode* first = nullptr;
   for (const YamlNode& one : tree.items) {
     const YamlNode* const found = child_of(one, type);
     if (found == nullptr || found->kind != YamlNode::Kind::mapping) continue;
+    check_keys(one, file, {"topology", "cluster_default", "tree", "block", "flat"});
     const std::string is_default = text_of(child_of(one, "cluster_default"));
     if (std::ranges::equal(is_default, std::string_view("true"), is_same_letter)) return found;
     if (first == nullptr) first = found;
@@ -93,10 +105,12 @@ std::string joined_text(const YamlNode* node) {
 }
 
 void add_switches(const YamlNode& tree, const std::string& file, SwitchTree& out) {
+  check_keys(tree, file, {"switches"});
   const YamlNode* const switches = child_of(tree, "switches");
   if (switches == nullptr || switches->kind != YamlNode::Kind::sequence)
     throw Error(Place{file, tree.line, "tree.switches"}, "is no list of switches");
   for (const YamlNode& one : switches->items) {
+    check_keys(one, file, {"switch", "children", "nodes"});
     const std::string name = text_of(child_of(one, "switch"));
     out.add_switch(name, one.line);
     const Place place{file, one.line, name};
@@ -108,10 +122,12 @@ void add_switches(const YamlNode& tree, const std::string& file, SwitchTree& out
 }
 
 void add_blocks(const YamlNode& tree, const std::string& file, SwitchTree& out) {
+  check_keys(tree, file, {"block_sizes", "blocks"});
   const YamlNode* const blocks = child_of(tree, "blocks");
   if (blocks == nullptr || blocks->kind != YamlNode::Kind::sequence)
     throw Error(Place{file, tree.line, "block.blocks"}, "is no list of blocks");
   for (const YamlNode& one : blocks->items) {
+    check_keys(one, file, {"block", "nodes"});
     const std::string name = text_of(child_of(one, "block"));
     if (name.empty()) throw Error(Place{file, one.line, "block.blocks"}, "a block without a name");
     for (const std::string& host :
@@ -155,7 +171,8 @@ void read_topology_conf(const std::string& text, const std::string& file, HostTr
 
 void read_topology_yaml(const YamlNode& tree, const std::string& file, HostTree& out) {
   out.kind = "Slurm topology.yaml";
-  const YamlNode *const switches = chosen(tree, "tree"), *const blocks = chosen(tree, "block");
+  const YamlNode* const switches = chosen(tree, file, "tree");
+  const YamlNode* const blocks = chosen(tree, file, "block");
   if (switches == nullptr && blocks == nullptr)
     throw Error(Place{file, tree.line, {}}, "no topology of type tree or block is in it",
                 "a flat topology says nothing of switches");

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/io/formats/yaml_tree.hpp"
@@ -42,6 +43,9 @@ class SwitchTree {
   std::map<std::string, Host> hosts_;
   std::vector<std::string> order_, notes_;
 };
+
+/// The kind of a tree by labels.
+inline constexpr std::string_view kNodesKind = "nodes of Kubernetes";
 
 void read_topology_conf(const std::string& text, const std::string& file, HostTree& out);
 void read_topology_yaml(const YamlNode& tree, const std::string& file, HostTree& out);

@@ -94,6 +94,7 @@ struct Side {
   Exchange exchange;
   std::vector<CollectiveRun> runs;
   NetworkPlan plan;  ///< its priority, on the flow rung
+  Place settings_at = {};
 };
 
 class Pair {
@@ -109,11 +110,12 @@ class Pair {
 
   NeighbourResult run(const std::vector<int>& self) {
     const Neighbour& other = *config_.neighbour;
-    const std::vector<int> theirs =
-        hosts_by_name(config_.tree, config_.tree_file, other.hosts, other.file);
+    const std::vector<int> theirs = hosts_of_neighbour(config_);
     const std::optional<StepTraffic> my_step = step_of(config_.step, self),
                                      their_step = step_of(other.step, theirs);
-    const bool joins = joins_nvlink_domain(other.environment, communicator_.version);
+    const bool joins = placed(other.environment_at, [&] {
+      return joins_nvlink_domain(other.environment, communicator_.version);
+    });
     const Seating seating =
         plan_.seat({{self, true}, {theirs, joins}},
                    my_step || their_step ? Uneven::in_pieces : Uneven::as_least);
@@ -125,14 +127,19 @@ class Pair {
                        plan_.nodes().gpus_per_host());
     };
     Side a{&out_.self, job(communicator_, 0), exchange(my_step), {}, {}};
-    Side b{&out_.other, job(theirs_config, 1), exchange(their_step, other), {}, {}};
+    Side b{&out_.other,
+           placed(other.environment_at, [&] { return job(theirs_config, 1); }),
+           exchange(their_step, other),
+           {},
+           {},
+           other.environment_at};
     a.told->name = "this";
     b.told->name = other.title.empty() ? "neighbour" : other.title;
     a.told->hosts = static_cast<int>(self.size());
     b.told->hosts = static_cast<int>(theirs.size());
     shared_leaves(self, theirs);
     set_plan(a, cluster, communicator_.environment);
-    set_plan(b, cluster, other.environment);
+    placed(b.settings_at, [&] { set_plan(b, cluster, other.environment); });
     shrink(cluster, a, b);
     out_.by_class = a.plan.priority != b.plan.priority;
     if (out_.by_class) {
@@ -203,7 +210,7 @@ class Pair {
   /// Halves calls until both jobs can be simulated whole.
   void shrink(const Cluster& cluster, Side& a, Side& b) {
     for (Side* const side : {&a, &b}) {
-      decide(*side);
+      placed(side->settings_at, [&] { decide(*side); });
       while (size(cluster, *side) > kPairSlicesMost / 2 && side->exchange.size > kSmallest) {
         side->exchange.size.count /= 2;
         decide(*side);

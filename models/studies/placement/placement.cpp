@@ -184,11 +184,11 @@ class Study {
         if (std::ranges::find(out, host) == out.end()) out.push_back(host);
     }
     if (!config().neighbour) return out;
-    const std::vector<int> taken =
-        hosts_by_name(tree, config().tree_file, config().neighbour->hosts, "the neighbour");
+    const std::vector<int> taken = hosts_of_neighbour(config());
     for (const int host : taken)
       if (std::ranges::find(now, host) != now.end())
-        throw Error(fmt::format("host {} is in the job and in the neighbour",
+        throw Error(config().neighbour->hosts_at,
+                    fmt::format("host {} is in the job and in the neighbour",
                                 tree.hosts[static_cast<std::size_t>(host)].name));
     std::erase_if(out, [&](int host) { return std::ranges::find(taken, host) != taken.end(); });
     return out;
@@ -340,6 +340,13 @@ std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_fil
     out.push_back(host);
   }
   return out;
+}
+
+std::vector<int> hosts_of_neighbour(const PlacementConfig& config) {
+  const Neighbour& other = *config.neighbour;
+  return placed(other.hosts_at, [&] {
+    return hosts_by_name(config.tree, config.tree_file, other.hosts, "the neighbour");
+  });
 }
 
 StepResult placed_step(const StepConfig& config, const SeatPlan& plan,

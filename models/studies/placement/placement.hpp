@@ -14,6 +14,7 @@
 #include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/job.hpp"
 #include "models/studies/training/step.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 
@@ -28,6 +29,7 @@ struct Neighbour {
   Bytes size;
   std::optional<StepConfig> step;  ///< in place of a collective
   Environment environment;         ///< its NCCL_IB_SL or NCCL_IB_TC is its class
+  Place hosts_at, environment_at;  ///< in the file
 };
 /// `kind: neighbour`. Throws Error.
 Neighbour parse_neighbour(const std::string& text, const std::string& file);

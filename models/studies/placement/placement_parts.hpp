@@ -18,6 +18,9 @@ StepResult placed_step(const StepConfig& config, const SeatPlan& plan,
 std::vector<int> hosts_by_name(const HostTree& tree, const std::string& tree_file,
                                const std::vector<std::string>& names, const std::string& whose);
 
+/// Those of the second job. REQUIRES: there is one. Throws Error with its file.
+std::vector<int> hosts_of_neighbour(const PlacementConfig& config);
+
 /// What both jobs do to each other. `self`: hosts of the job.
 NeighbourResult run_neighbour(const PlacementConfig& config, const SeatPlan& plan,
                               const std::vector<int>& self, const PartsCatalogue& parts,

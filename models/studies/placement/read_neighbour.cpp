@@ -15,7 +15,9 @@ Neighbour parse_neighbour(const std::string& text, const std::string& file) {
   out.file = file;
   out.title = in.text("title", "");
   const std::string hosts = in.text("hosts");
-  out.hosts = placed(in.place("hosts"), [&] { return parse_host_list(hosts); });
+  out.hosts_at = in.place("hosts");
+  out.environment_at = in.place("environment");
+  out.hosts = placed(out.hosts_at, [&] { return parse_host_list(hosts); });
   if (out.hosts.size() < 2) in.fail("hosts", "a neighbour on one host takes nothing from others");
   if (out.hosts.size() > static_cast<std::size_t>(kPlacedHostsMax))
     in.fail("hosts", "more hosts than are placed");

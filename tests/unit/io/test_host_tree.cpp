@@ -51,6 +51,7 @@ TEST_CASE("host list: what is none is refused") {
           parse_host_list("n[0-9999999]");
         }).starts_with("host list \"n[0-9999999]\": more than 1048576 hosts"));
   CHECK(error_text([] { parse_host_file("a\n[\n", "hosts"); }).starts_with("hosts:2: host list"));
+  CHECK(error_text([] { parse_host_file("# none\n", "hosts"); }).starts_with("hosts: no host"));
 }
 
 TEST_CASE("host list: the shortest list reads as the same hosts") {
