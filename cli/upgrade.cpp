@@ -65,7 +65,7 @@ UpgradeConfig config(const UpgradeOptions& options) {
   out.sizes = sizes_from_option(options.sizes);
   std::ranges::sort(out.sizes);
   out.remedies = !options.no_remedies;
-  out.every_count = options.all;
+  out.every_count = options.all || !options.fail_over.empty();
   return out;
 }
 
@@ -106,9 +106,9 @@ int run(const UpgradeOptions& options, const CLI::App& command, const Answers& a
       },
       [&] { return upgrade_report(result); });
   if (!options.baseline.empty()) print_err("{}", drift_text(drifts, options.baseline));
-  if (fail_over && result.largest_loss() > *fail_over) {
-    print_err("a call takes {:.1f} % longer, more than the {:g} % of --fail-over\n",
-              result.largest_loss() * 100, *fail_over * 100);
+  if (const auto loss = result.largest_loss(); fail_over && loss && *loss > *fail_over) {
+    print_err("a call takes {:.1f} % longer, more than the {:g} % of --fail-over\n", *loss * 100,
+              *fail_over * 100);
     return kCheckFailed;
   }
   if (const int unknown = result.calls_without_times(); fail_over && unknown > 0) {
@@ -144,8 +144,10 @@ void add_upgrade(CLI::App& app, Action& action) {
                     "list every change, not only the largest, simulated on every number of nodes");
   command->add_flag("--no-remedies", options->no_remedies,
                     "do not look for variables and tuner lines that give time back");
-  command->add_option("--fail-over", options->fail_over,
-                      "exit code 1 if a call takes longer by more than this, as 5%");
+  command->add_option(
+      "--fail-over", options->fail_over,
+      "exit code 1 if a call takes longer by more than this, as 5%: every change is "
+      "simulated on every number of nodes");
   add_output_option(*command, "--junit", options->junit, "write JUnit XML to this file");
   add_output_option(*command, "--markdown", options->markdown, "write tables for a pull request");
   add_output_option(*command, "--json", options->json, "write the report to this file, too");

@@ -128,16 +128,22 @@ std::string advise(const Report& report) {
 std::string upgrade(const Report& report) {
   const AnswerRows rows(report, "targets");
   if (rows.size() == 0) return {};
-  const auto loss = rows.largest("largest_loss");
+  const auto fact = [&](const char* name) { return report.facts.value(name, 0); };
+  const int choice = fact("choice"), otherwise = fact("otherwise"), unknown = fact("without_times");
+  const std::string where = rows.size() == 1 ? rows.text(0, "topology") : "all machines together";
+  const std::string calls = counted(fact("calls"), "call");
+  if (choice + otherwise == 0) return fmt::format("On {}, {} run as before.", where, calls);
   std::string out = fmt::format(
-      "On {}, {} of {} calls get another algorithm, protocol or number of "
-      "channels",
-      rows.text(0, "topology"), whole(rows, 0, "choice"), whole(rows, 0, "calls"));
-  if (loss && rows.number(*loss, "largest_loss") > 0.005)
-    return out + fmt::format("; the largest loss is {}, on {}.",
-                             percent(rows.number(*loss, "largest_loss")),
-                             rows.text(*loss, "topology"));
-  return out + "; none takes longer.";
+      "On {}, another algorithm or protocol for {} of {}, other channels, threads, chunks or NICs "
+      "for {}",
+      where, choice, calls, otherwise);
+  const auto loss = rows.largest("largest_loss");
+  const bool loses = loss && rows.number(*loss, "largest_loss") > 0.005;
+  if (loses)
+    out += fmt::format("; the largest loss is {}, on {}",
+                       percent(rows.number(*loss, "largest_loss")), rows.text(*loss, "topology"));
+  if (unknown > 0) out += fmt::format("; how long {} of them take is not known", unknown);
+  return out + (loses || unknown > 0 ? "." : "; none takes longer.");
 }
 
 std::string experts(const Report& report) {

@@ -292,13 +292,21 @@ void simulate_all(const UpgradeConfig& config, const PartsCatalogue& parts, cons
 }
 
 void summarise(UpgradeResult& result) {
-  for (const UpgradeChange& change : result.changes) {
-    UpgradeSummary& summary = result.summaries[change.target];
-    for (const UpgradeStretch& stretch : change.stretches) {
-      summary.largest_loss = std::max(summary.largest_loss, stretch.change());
-      if (stretch.change() < 0)
-        summary.largest_gain = std::max(summary.largest_gain, -stretch.change());
+  for (std::size_t t = 0; t < result.summaries.size(); ++t) {
+    double loss = 0, gain = 0;
+    for (const UpgradeChange& change : result.changes) {
+      if (change.target != t) continue;
+      for (const UpgradeStretch& stretch : change.stretches) {
+        loss = std::max(loss, stretch.change());
+        gain = std::min(gain, stretch.change());
+      }
     }
+    const bool all_known = result.calls_without_times(t) == 0;
+    const auto if_known = [&](double change) {
+      return all_known || std::abs(change) > kEqualTimes ? std::optional(change) : std::nullopt;
+    };
+    result.summaries[t].largest_loss = if_known(loss);
+    result.summaries[t].largest_gain = if_known(gain);
   }
 }
 
@@ -319,10 +327,14 @@ std::vector<UpgradeVariable> variables_of(const UpgradeConfig& config) {
 
 }  // namespace
 
-double UpgradeResult::largest_loss() const {
+std::optional<double> UpgradeResult::largest_loss() const {
   double out = 0;
-  for (const UpgradeSummary& one : summaries) out = std::max(out, one.largest_loss);
-  return out;
+  bool all_known = true;
+  for (const UpgradeSummary& one : summaries) {
+    out = std::max(out, one.largest_loss.value_or(0));
+    all_known = all_known && one.largest_loss;
+  }
+  return all_known || out > kEqualTimes ? std::optional(out) : std::nullopt;
 }
 
 int UpgradeResult::calls_without_times(std::optional<std::size_t> target) const {

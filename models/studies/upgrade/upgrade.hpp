@@ -91,7 +91,10 @@ struct UpgradeSummary {
   int choice = 0;     ///< whose algorithm or protocol changes
   int otherwise = 0;  ///< that change in channels, threads, chunks or ways alone
   int estimate = 0;   ///< of which NCCL's own estimate changes, though they run as before
-  double largest_loss = 0, largest_gain = 0;  ///< of simulated time; 0.1 = 10 % longer, shorter
+  /// Changes of simulated time: 0.1 = 10 % longer, -0.1 = 10 % shorter. 0 where no call loses or
+  /// gains; nothing where none of those that are known does by more than kEqualTimes and others are
+  /// not known.
+  std::optional<double> largest_loss = 0, largest_gain = 0;
 };
 
 /// A variable that the two releases read otherwise.
@@ -111,8 +114,8 @@ struct UpgradeResult {
   std::vector<UpgradeVariable> variables;  ///< in the order of their names
   std::vector<std::string> notes;          ///< one sentence each
 
-  /// The largest loss of all targets.
-  double largest_loss() const;
+  /// Of all targets, as each target's.
+  std::optional<double> largest_loss() const;
   /// That run otherwise, of one target or all, where one of both releases cannot be simulated.
   int calls_without_times(std::optional<std::size_t> target = {}) const;
 };

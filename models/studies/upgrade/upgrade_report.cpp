@@ -10,6 +10,7 @@ namespace {
 
 using namespace column;
 
+Json change_or_null(std::optional<double> change) { return change ? Json(*change) : Json(); }
 Json time_or_null(double us) { return us > 0 ? Json(us) : Json(); }
 
 void add_key(const CallKey& key, std::vector<Json>& cells) {
@@ -87,7 +88,7 @@ ReportTable targets_table(const UpgradeResult& result) {
   for (std::size_t t = 0; t < result.summaries.size(); ++t) {
     const UpgradeSummary& one = result.summaries[t];
     out.add({result.config.targets[t].name, one.calls, one.choice, one.otherwise, one.estimate,
-             one.largest_loss, one.largest_gain});
+             change_or_null(one.largest_loss), change_or_null(one.largest_gain)});
   }
   return out;
 }
@@ -139,8 +140,18 @@ Report upgrade_report(const UpgradeResult& result) {
   out.tables.push_back(targets_table(result));
   out.tables.push_back(steps_table(result));
   out.tables.push_back(variables_table(result));
+  int calls = 0, choice = 0, otherwise = 0;
+  for (const UpgradeSummary& one : result.summaries) {
+    calls += one.calls;
+    choice += one.choice;
+    otherwise += one.otherwise;
+  }
   out.facts["releases"] = releases;
-  out.facts["largest_loss"] = result.largest_loss();
+  out.facts["calls"] = calls;
+  out.facts["choice"] = choice;
+  out.facts["otherwise"] = otherwise;
+  out.facts["without_times"] = result.calls_without_times();
+  out.facts["largest_loss"] = change_or_null(result.largest_loss());
   return out;
 }
 

@@ -23,11 +23,10 @@ std::string percent(double share) { return fmt::format("{:+.1f} %", share * 100)
 std::string share_text(int part, int all) {
   return fmt::format("{:.1f} %", all == 0 ? 0.0 : 100.0 * part / all);
 }
-/// The largest change of a target's times; `none` where they are equal.
-std::string most_text(const UpgradeResult& result, std::size_t target, double share,
-                      const std::string& none) {
-  if (std::abs(share) > kEqualTimes) return percent(share);
-  return result.calls_without_times(target) == 0 ? none : "not known";
+/// The largest loss or gain of a target.
+std::string most_text(std::optional<double> change) {
+  if (!change) return "not known";
+  return std::abs(*change) > kEqualTimes ? percent(*change) : "none";
 }
 
 /// "Ring LL128, 16 channels"; of equal choices what else differs.
@@ -108,8 +107,7 @@ class Page {
       const UpgradeSummary& one = result_.summaries[t];
       table.add({result_.config.targets[t].name, std::to_string(one.calls),
                  share_text(one.choice, one.calls), share_text(one.otherwise, one.calls),
-                 most_text(result_, t, one.largest_loss, "none"),
-                 most_text(result_, t, -one.largest_gain, "none")});
+                 most_text(one.largest_loss), most_text(one.largest_gain)});
     }
     out_ += table.text() + "\n";
   }
@@ -222,8 +220,7 @@ std::string upgrade_markdown(const UpgradeResult& result) {
     const UpgradeSummary& one = result.summaries[t];
     out += fmt::format("| {} | {} | {} | {} | {} |\n", config.targets[t].name,
                        share_text(one.choice, one.calls), share_text(one.otherwise, one.calls),
-                       most_text(result, t, one.largest_loss, percent(one.largest_loss)),
-                       most_text(result, t, -one.largest_gain, percent(-one.largest_gain)));
+                       most_text(one.largest_loss), most_text(one.largest_gain));
   }
   out +=
       "\n| time | machine | call | was | is | since | cause | gives it back |\n"
