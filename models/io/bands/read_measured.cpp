@@ -160,10 +160,13 @@ void parse_pairs(const std::string& text, const std::string& file, Measurements&
 Measurements load_measurements(const std::string& runs_file, const std::string& points_file,
                                const std::string& pairs_file) {
   Measurements out;
-  out.runs = parse_runs(read_text_file(runs_file, "--runs takes a CSV file"), runs_file);
-  parse_points(read_text_file(points_file, "--points takes a CSV file"), points_file, out);
+  out.runs = parse_runs(
+      read_text_file(runs_file, "a CSV file of runs (its columns: docs/validate.md)"), runs_file);
+  parse_points(read_text_file(points_file, "a CSV file of points (its columns: docs/validate.md)"),
+               points_file, out);
   if (!pairs_file.empty())
-    parse_pairs(read_text_file(pairs_file, "--pairs takes a CSV file"), pairs_file, out);
+    parse_pairs(read_text_file(pairs_file, "a CSV file of pairs (its columns: docs/validate.md)"),
+                pairs_file, out);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -126,7 +127,8 @@ class Calibration {
       try {
         known = parts_of(map_run(run, parts), parts);
         if (run.scored) usable_.insert(i);
-      } catch (const Error&) {  // run_validate says why, too
+      } catch (const Error& error) {  // run_validate says why, too
+        if (!unusable_) unusable_ = error.with(run.place);
       }
       run_parts_.push_back(std::move(known));
     }
@@ -151,7 +153,7 @@ class Calibration {
       points_.push_back(wanted[k]);
       protocols_.emplace_back(first.predictions[k].protocol);
     }
-    if (points_.empty()) throw Error(config_.recipe.runs + ": no run can be predicted");
+    if (points_.empty()) refuse(first);
     std::set<std::size_t> runs;
     std::set<std::string> known_sources;
     for (const std::size_t i : points_) {
@@ -161,6 +163,26 @@ class Calibration {
     out_.runs = static_cast<int>(runs.size());
     out_.points = static_cast<int>(points_.size());
     out_.sources = static_cast<int>(known_sources.size());
+  }
+
+  /// Nothing is left to fit to: why, of the first run that has a reason of its own.
+  [[noreturn]] void refuse(const ValidateResult& tried) const {
+    const std::string what = "no run can be predicted";
+    if (usable_.empty() && unusable_)
+      throw Error(unusable_->place(), fmt::format("{}: {}", what, unusable_->message()),
+                  unusable_->hint());
+    if (!tried.left_out.empty()) {
+      const auto& [run, why] = *tried.left_out.begin();
+      const Error placed = why.with(tried.measured.runs[run].place);
+      throw Error(placed.place(), fmt::format("{}: {}", what, placed.message()), placed.hint());
+    }
+    if (!tried.predictions.empty())
+      throw Error(
+          fmt::format("{}: each takes more than {} slices to simulate", what, config_.slices_max),
+          "--slices-max allows more");
+    const std::string file =
+        measured().runs.empty() ? config_.recipe.runs : measured().runs.front().place.file;
+    throw Error(Place{file, 0, {}}, what + ": none that counts has points with a size and a time");
   }
 
   std::vector<std::string> sources() const {
@@ -454,6 +476,7 @@ class Calibration {
   FitResult fitted_;
   std::vector<double> scatter_;         ///< by run
   std::set<std::size_t> usable_;        ///< runs
+  std::optional<Error> unusable_;       ///< why the first of the others is none
   std::vector<RunParts> run_parts_;     ///< by run
   std::vector<std::size_t> points_;     ///< that are fitted to
   std::vector<std::string> protocols_;  ///< of these

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/accuracy/validate_text.hpp"
@@ -79,9 +80,11 @@ std::string residuals_text(const CalibrateResult& result) {
   for (const std::string_view name : kSizeRangeNames) head.emplace_back(name);
   table.add(std::move(head));
   std::vector<std::string> all = {"median over classes"};
-  for (std::size_t range = 0; range < kSizeRanges; ++range)
-    all.push_back(fmt::format("{:.1f} -> {:.1f}", 100 * before.headline[range].median,
-                              100 * after.headline[range].median));
+  for (std::size_t range = 0; range < kSizeRanges; ++range) {
+    const std::optional<double>&was = before.headline[range].median,
+          &is = after.headline[range].median;
+    all.push_back(was && is ? fmt::format("{:.1f} -> {:.1f}", 100 * *was, 100 * *is) : "-");
+  }
   for (std::size_t i = 0; i < after.classes.size(); ++i) {
     std::vector<std::string> cells = {after.classes[i].name};
     for (std::size_t range = 0; range < kSizeRanges; ++range)
@@ -101,9 +104,8 @@ std::string unseen_text(const CalibrateResult& result) {
   TextTable table("  ");
   table.add({"", "median over classes", "90th percentile over runs"});
   for (std::size_t range = 0; range < kSizeRanges; ++range)
-    table.add({std::string(kSizeRangeNames[range]),
-               fmt::format("{:.1f}", 100 * summary.headline[range].median),
-               fmt::format("{:.1f}", 100 * summary.headline[range].p90)});
+    table.add({std::string(kSizeRangeNames[range]), percent_or_none(summary.headline[range].median),
+               percent_or_none(summary.headline[range].p90)});
   table.align_right(1);
   table.align_right(2);
   return out + table.text();
@@ -138,13 +140,18 @@ Report calibrate_report(const CalibrateResult& result) {
               one.to.empty() ? Json() : Json(one.to.front())});
   }
   const Summary before = summary_of(result.before), after = summary_of(result.after);
+  const auto known = [](const RangeScore& score, double share) {
+    return score.runs > 0 ? Json(share) : Json();
+  };
   ReportTable errors("errors", {text("class"), text("sizes"), number("before"), number("after"),
                                 number("bias_after")});
-  for (std::size_t c = 0; c < after.classes.size(); ++c)
-    for (std::size_t range = 0; range < kSizeRanges; ++range)
-      errors.add({after.classes[c].name, kSizeRangeNames[range],
-                  before.classes[c].ranges[range].error, after.classes[c].ranges[range].error,
-                  after.classes[c].ranges[range].bias});
+  for (std::size_t c = 0; c < after.classes.size(); ++c) {
+    for (std::size_t range = 0; range < kSizeRanges; ++range) {
+      const RangeScore &was = before.classes[c].ranges[range], &is = after.classes[c].ranges[range];
+      errors.add({after.classes[c].name, kSizeRangeNames[range], known(was, was.error),
+                  known(is, is.error), known(is, is.bias)});
+    }
+  }
   Report out;
   out.study = "calibrate";
   out.job["ask"] = {{"recipe", result.recipe.name}};

@@ -39,6 +39,8 @@ ReportTable rows_table(const ValidateResult& result) {
   return out;
 }
 
+Json or_null(std::optional<double> share) { return share ? Json(*share) : Json(); }
+
 /// Of all runs, and of those of each era.
 ReportTable ranges_table(const ValidateResult& result) {
   using namespace column;
@@ -50,9 +52,9 @@ ReportTable ranges_table(const ValidateResult& result) {
     const auto [seen, unseen] = score(result, left_out, counts);
     if (seen.points == 0) return;
     for (std::size_t i = 0; i < kSizeRanges; ++i)
-      out.add({era, kSizeRangeNames[i], seen.headline[i].median, seen.headline[i].p90,
-               unseen ? Json(unseen->headline[i].median) : Json(),
-               unseen ? Json(unseen->headline[i].p90) : Json()});
+      out.add({era, kSizeRangeNames[i], or_null(seen.headline[i].median),
+               or_null(seen.headline[i].p90), unseen ? or_null(unseen->headline[i].median) : Json(),
+               unseen ? or_null(unseen->headline[i].p90) : Json()});
   };
   add("all", {});
   add("modern", is_modern);

@@ -174,6 +174,7 @@ Summary summary_of(const ValidateResult& result,
   }
   for (std::size_t range = 0; range < kSizeRanges; ++range) {
     constexpr double kShare = 0.9;
+    if (medians[range].empty()) continue;
     out.headline[range] = {median(medians[range]), weighted_quantile(weighted[range], kShare)};
   }
   const ErrorTable noisy = error_table(result, [&](const MeasuredRun& run, const Prediction&) {

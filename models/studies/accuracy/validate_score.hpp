@@ -37,8 +37,8 @@ std::vector<GroupScore> scores_by(
 bool is_noisy(const MeasuredRun& run);
 
 struct Headline {
-  double median = 0;  ///< over classes
-  double p90 = 0;     ///< 90th percentile over runs, each weighted by 1 / runs of its class
+  std::optional<double> median;  ///< over classes; nothing where nothing was measured
+  std::optional<double> p90;  ///< 90th percentile over runs, each weighted by 1 / runs of its class
 };
 struct Summary {
   std::vector<GroupScore> classes;

@@ -14,6 +14,10 @@
 
 namespace fabricast {
 
+std::string percent_or_none(std::optional<double> share) {
+  return share ? fmt::format("{:.1f}", 100 * *share) : "-";
+}
+
 namespace {
 
 constexpr std::size_t kWorst = 20, kPairsShown = 10;
@@ -94,10 +98,11 @@ std::string headline_text(const Scored& scored) {
   table.add(std::move(head));
   for (std::size_t i = 0; i < kSizeRanges; ++i) {
     const Headline& headline = scored.seen.headline[i];
-    std::vector<std::string> cells = {std::string(kSizeRangeNames[i]), percent_of(headline.median)};
-    if (scored.unseen) cells.push_back(percent_of(scored.unseen->headline[i].median));
-    cells.push_back(percent_of(headline.p90));
-    if (scored.unseen) cells.push_back(percent_of(scored.unseen->headline[i].p90));
+    std::vector<std::string> cells = {std::string(kSizeRangeNames[i]),
+                                      percent_or_none(headline.median)};
+    if (scored.unseen) cells.push_back(percent_or_none(scored.unseen->headline[i].median));
+    cells.push_back(percent_or_none(headline.p90));
+    if (scored.unseen) cells.push_back(percent_or_none(scored.unseen->headline[i].p90));
     table.add(std::move(cells));
   }
   for (std::size_t column = 1; column <= (scored.unseen ? 4U : 2U); ++column)

@@ -320,9 +320,9 @@ TEST_CASE("scores: medians over points, runs and classes, the weighted percentil
   CHECK(summary.classes[0].ranges[0].bias == doctest::Approx(0.1));   // of 0.1 0.5 -0.5
   CHECK(summary.classes[0].ranges[0].runs == 3);
   CHECK(summary.classes[0].ranges[1].runs == 0);
-  CHECK(summary.headline[0].median == doctest::Approx(0.4));  // of 0.5 and 0.3
+  CHECK(summary.headline[0].median.value() == doctest::Approx(0.4));  // of 0.5 and 0.3
   // Weights 1/3 each and 1: 0.1 0.3 0.5 0.75 reach 1/3 4/3 5/3 2 of 2; 0.9 of 2 is 1.8.
-  CHECK(summary.headline[0].p90 == doctest::Approx(0.75));
+  CHECK(summary.headline[0].p90.value() == doctest::Approx(0.75));
   CHECK(summary.points == 7);
   CHECK(summary.predicted == 6);
   CHECK(run_scores(result).front().run == 2);
