@@ -57,7 +57,7 @@ constexpr LintRule kRules[] = {
     {"FL081", "quotes-in-value", "Quotes or blanks are part of the value."},
     {"FL082", "odd-name", "The name is not the one that was meant."},
     {"FL083", "line-ends", "Carriage returns at the ends of lines."},
-    {"FL084", "yaml-type", "A YAML number or boolean where text is required."},
+    {"FL084", "not-text", "A number or boolean of YAML or Python where text is required."},
     {"FL085", "open-quote", "A quote that is never closed."},
 };
 

@@ -17,6 +17,16 @@ bool is_of_nccl(const Setting& s) {
          !s.at->has(EnvTrap::build_argument);
 }
 
+/// Do both stand where one replaces the other: in one file, or on the command line?
+bool stand_together(const Setting& a, const Setting& b) {
+  return a.file == b.file || (a.file->kind == EnvKind::option && b.file->kind == EnvKind::option);
+}
+
+/// "line 3", or of the command line "--env #2".
+std::string place_of(const Setting& s) {
+  return s.file->kind == EnvKind::option ? s.file->path : fmt::format("line {}", s.at->line);
+}
+
 /// Is there a launch between two lines of a file, which sees what stands before it?
 bool launch_between(const EnvFile& file, int first, int last) {
   return std::ranges::any_of(file.launches,
@@ -29,7 +39,7 @@ void check_duplicates(Sheet& sheet) {
     if (a.at->scope == EnvScope::unset || !is_of_nccl(a)) continue;
     const auto again = std::find_if(sheet.settings.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                                     sheet.settings.end(), [&](const Setting& b) {
-                                      return b.file == a.file && b.name() == a.name() &&
+                                      return stand_together(a, b) && b.name() == a.name() &&
                                              b.at->group == a.at->group &&
                                              b.at->scope != EnvScope::unset &&
                                              b.at->scope == a.at->scope;
@@ -42,8 +52,8 @@ void check_duplicates(Sheet& sheet) {
     const Setting& counts = first_counts ? a : *again;
     const bool same = lost.value() == counts.value();
     Finding& f = sheet.add("FL060", same ? Severity::note : Severity::warning, lost,
-                           fmt::format("{} does not count: line {} sets {}", shown(lost),
-                                       counts.at->line, same ? "it, too" : shown(counts)));
+                           fmt::format("{} does not count: {} sets {}", shown(lost),
+                                       place_of(counts), same ? "it, too" : shown(counts)));
     if (first_counts) {
       f.reason = "in nccl.conf the first line of a name wins";
       f.source = "NCCL 2.21.5 src/misc/param.cc, setEnvFile";
@@ -199,7 +209,11 @@ void check_trapped(Sheet& sheet, const Setting& s) {
 
 void check_remarks(Sheet& sheet, const EnvFile& file) {
   for (const EnvRemark& remark : file.remarks) {
-    if (remark.kind == EnvRemark::Kind::sourced_file) {
+    if (remark.kind == EnvRemark::Kind::unread_update) {
+      sheet.add("FL074", Severity::note, file, remark.line,
+                "os.environ is updated here from what only a run can tell: what that sets is not "
+                "seen");
+    } else if (remark.kind == EnvRemark::Kind::sourced_file) {
       const bool of_nccl = remark.what.find("activate") == std::string::npos &&
                            remark.what.find("conda") == std::string::npos;
       if (of_nccl)

@@ -84,6 +84,27 @@ std::int64_t with_unit(const NumberText& number, std::string_view text) {
   }
 }
 
+/// Digits alone with a 0 before them.
+void octal(Sheet& sheet, const Setting& s, const NumberText& number) {
+  Finding& f = sheet.add("FL017", number.complete ? Severity::warning : Severity::error, s,
+                         fmt::format("{}: octal, NCCL reads {}", shown(s), number.value));
+  if (!number.complete) f.reason = "an 8 or a 9 ends an octal number, without a message";
+  f.source = kParam;
+  f.suggestion = "drop the leading 0";
+  const std::size_t first = s.value().find_first_not_of('0');
+  if (first != std::string::npos)
+    f.suggestion = fmt::format("{}={}", s.name(), s.value().substr(first));
+}
+
+bool is_digits(std::string_view text) {
+  return text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_in_range(const Sheet& sheet, const Setting& s, std::int64_t value) {
+  return value >= s.variable->min_in(sheet.input.version).value_or(value) &&
+         value <= s.variable->max_in(sheet.input.version).value_or(value);
+}
+
 void not_a_number(Sheet& sheet, const Setting& s, const NumberText& number) {
   if (number.out_of_range) {
     Finding& f = sheet.add("FL012", Severity::warning, s,
@@ -91,6 +112,7 @@ void not_a_number(Sheet& sheet, const Setting& s, const NumberText& number) {
     f.source = kParam;
     return;
   }
+  if (number.octal && is_digits(s.value())) return octal(sheet, s, number);
   Finding& f = sheet.add("FL010", Severity::error, s,
                          fmt::format("{}: NCCL reads {}", shown(s), number.value));
   f.reason = number.has_digits ? "what follows the digits is ignored, without a message"
@@ -99,7 +121,7 @@ void not_a_number(Sheet& sheet, const Setting& s, const NumberText& number) {
   const std::int64_t meant = with_unit(number, s.value());
   if (meant > 0) {
     f.suggestion = fmt::format("{}={}", s.name(), meant);
-  } else if (number.has_digits) {
+  } else if (number.has_digits && is_in_range(sheet, s, number.value)) {
     f.suggestion = fmt::format("{}={}", s.name(), number.value);
   }
 }
@@ -151,12 +173,7 @@ void check_number(Sheet& sheet, const Setting& s) {
   const Word word = s.variable->type == VariableType::boolean ? word_of(s.value()) : Word::none;
   if (word != Word::none) return wrong_switch(sheet, s, word);
   if (!number.complete || number.out_of_range) return not_a_number(sheet, s, number);
-  if (number.octal) {
-    Finding& f = sheet.add("FL017", Severity::warning, s,
-                           fmt::format("{}: octal, NCCL reads {}", shown(s), number.value));
-    f.source = kParam;
-    f.suggestion = "drop the leading 0";
-  }
+  if (number.octal) octal(sheet, s, number);
   if (s.variable->type == VariableType::boolean) {
     if (number.value != 0 && number.value != 1 && number.value != -2) {
       Finding& f =
@@ -190,7 +207,9 @@ void check_values(Sheet& sheet) {
     if (s.at->has(EnvTrap::build_argument)) continue;
     // The text around the value is reported by check_writing.
     if (s.file->kind == EnvKind::nccl_conf && s.at->has(EnvTrap::quotes_in_value)) continue;
-    if (s.at->has(EnvTrap::yaml_number) || s.at->has(EnvTrap::yaml_bool)) continue;
+    if (s.at->has(EnvTrap::yaml_number) || s.at->has(EnvTrap::yaml_bool) ||
+        s.at->has(EnvTrap::python_value))
+      continue;
     if (s.value().empty()) {
       Finding& f = sheet.add("FL019", Severity::warning, s,
                              fmt::format("{} is empty: as if it were not set", s.name()));

@@ -52,15 +52,24 @@ void check_name(Sheet& sheet, const Setting& s) {
   }
 }
 
-void check_yaml(Sheet& sheet, const Setting& s) {
+/// Numbers and the like that are no text yet.
+void check_type(Sheet& sheet, const Setting& s) {
   const bool number = s.at->has(EnvTrap::yaml_number), boolean = s.at->has(EnvTrap::yaml_bool);
+  if (s.at->has(EnvTrap::python_value)) {
+    Finding& f = sheet.add(
+        "FL084", Severity::error, s,
+        fmt::format("{}: {} without quotes is no text, and text is required", s.name(), s.value()));
+    f.reason = "Python raises a TypeError here";
+    f.source = "Python os.environ";
+    f.suggestion = fmt::format("write \"{}\", with the quotes", s.value());
+  }
   if (!number && !boolean) return;
   Finding& f = sheet.add("FL084", Severity::error, s,
                          fmt::format("{}: {} without quotes is a YAML {}, and text is required",
                                      s.name(), s.value(), number ? "number" : "boolean"));
   f.reason = "the API server refuses it, and other readers rewrite it (no becomes false)";
   f.source = "YAML 1.1; Kubernetes EnvVar.value";
-  f.suggestion = fmt::format("value: \"{}\"", s.value());
+  f.suggestion = fmt::format("write \"{}\", with the quotes", s.value());
 }
 
 void check_bytes(Sheet& sheet, const EnvFile& file) {
@@ -85,7 +94,7 @@ void check_writing(Sheet& sheet) {
   for (const Setting& s : sheet.settings) {
     check_value(sheet, s);
     check_name(sheet, s);
-    check_yaml(sheet, s);
+    check_type(sheet, s);
     if (!s.at->has(EnvTrap::carriage_return) || cr_told == s.file) continue;
     cr_told = s.file;
     Finding& f = sheet.add("FL083", Severity::error, s,

@@ -47,6 +47,7 @@ enum class EnvTrap : std::uint8_t {
   carriage_return,     ///< CRLF where the CR stays in the value
   yaml_number,         ///< unquoted: not a string
   yaml_bool,           ///< unquoted yes/no/true/false/on/off
+  python_value,        ///< a number, True, False or None where os.environ takes text alone
   value_elsewhere,     ///< valueFrom: not in this file
   build_argument,      ///< ARG: not in the environment of the container
   undefined_argument,  ///< refers to a build argument that is not there: empty
@@ -81,8 +82,9 @@ struct EnvLaunch {
 
 struct EnvRemark {
   enum class Kind : std::uint8_t {
-    sourced_file,  ///< settings of another file are not seen
-    export_none,   ///< #SBATCH --export=NONE
+    sourced_file,   ///< settings of another file are not seen
+    export_none,    ///< #SBATCH --export=NONE
+    unread_update,  ///< os.environ is updated from what only a run can tell
     crlf,
     unbalanced_quote
   };

@@ -22,6 +22,43 @@ std::size_t literal_end(std::string_view text) {
   return text.find(text.front(), 1);
 }
 
+/// A value at the start of a text, and the text behind it.
+struct Value {
+  std::string_view text;  ///< of a string literal without its quotes
+  bool is_string = false;
+  std::string_view rest;
+
+  /// Known, and no string: os.environ takes none of these.
+  bool is_other() const {
+    const bool is_number =
+        !text.empty() && text.find_first_not_of("+-0123456789._") == std::string_view::npos;
+    return !is_string && (is_number || is_one_of(text, {"True", "False", "None"}));
+  }
+};
+
+/// To the comma or bracket that ends it, or a comment. A literal that something is done to is no
+/// literal.
+Value value_of(std::string_view text) {
+  text = trimmed(text);
+  const std::size_t quote = literal_end(text);
+  if (quote != std::string_view::npos) {
+    const std::string_view rest = trimmed(text.substr(quote + 1));
+    if (rest.empty() || std::string_view(",)}];#").find(rest.front()) != std::string_view::npos)
+      return {text.substr(1, quote - 1), true, rest};
+  }
+  int depth = 0;
+  std::size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const char c = text[end];
+    const bool opens = c == '(' || c == '[' || c == '{', closes = c == ')' || c == ']' || c == '}';
+    if (depth == 0 && (closes || c == ',' || c == ';' || c == '#')) break;
+    depth += opens ? 1 : closes ? -1 : 0;
+    if (const std::size_t skip = literal_end(text.substr(end)); skip != std::string_view::npos)
+      end += skip;
+  }
+  return {trimmed(text.substr(0, end)), false, text.substr(end)};
+}
+
 class PythonReader {
  public:
   PythonReader(const Context& context, EnvFile& out) : context_(context), out_(out) {}
@@ -35,7 +72,10 @@ class PythonReader {
       subshell(line, bare.substr(1));
     } else {
       for (const std::string_view setter : kSetters) setting(line, setter);
-      dictionary(line, bare);
+      if (in_update_)
+        arguments(line, bare);
+      else if (!begins_update(line))
+        pairs(line, bare, false);
     }
     const bool defines = bare.starts_with("def ") || bare.starts_with("import ");
     after_init_ = after_init_ || (!defines && std::ranges::any_of(kInitCalls, [&](auto call) {
@@ -52,7 +92,7 @@ class PythonReader {
     const std::string_view rest = trimmed(bare.substr(end));
     const std::size_t split = rest.find_first_of("= ");
     if (split == std::string_view::npos || !is_env_name(rest.substr(0, split))) return;
-    set(line, rest.substr(0, split), trimmed(rest.substr(split + 1)), false);
+    set(line, rest.substr(0, split), {trimmed(rest.substr(split + 1)), true, {}}, true);
   }
 
   void subshell(const Line& line, std::string_view text) {
@@ -69,37 +109,90 @@ class PythonReader {
     const std::size_t at = line.text.find(setter);
     if (at == std::string_view::npos) return;
     std::string_view rest = trimmed(line.text.substr(at + setter.size()));
-    std::size_t end = literal_end(rest);
+    const std::size_t end = literal_end(rest);
     if (end == std::string_view::npos) return;
     const std::string_view name = rest.substr(1, end - 1);
     rest = trimmed(rest.substr(end + 1));
     if (rest.starts_with(']')) rest = trimmed(rest.substr(1));
     const bool sets = (rest.starts_with('=') && !rest.starts_with("==")) || rest.starts_with(',');
     if (!is_env_name(name) || !sets) return;
-    rest = trimmed(rest.substr(1));
-    end = literal_end(rest);
-    const bool known = end != std::string_view::npos;
-    set(line, name, known ? rest.substr(1, end - 1) : rest, !known);
+    set(line, name, value_of(rest.substr(1)), true);
   }
 
-  /// "NAME": "value" of a dictionary that becomes an environment; names of NCCL only.
-  void dictionary(const Line& line, std::string_view bare) {
-    const std::size_t end = literal_end(bare);
-    if (end == std::string_view::npos) return;
-    const std::string_view name = bare.substr(1, end - 1);
-    std::string_view rest = trimmed(bare.substr(end + 1));
-    if (!is_env_name(name) || name.find("NCCL") == std::string_view::npos || !rest.starts_with(':'))
-      return;
-    rest = trimmed(rest.substr(1));
-    const std::size_t value_end = literal_end(rest);
-    const bool known = value_end != std::string_view::npos;
-    set(line, name, known ? rest.substr(1, value_end - 1) : rest, !known);
+  /// os.environ.update(...), os.environ |= ...
+  bool begins_update(const Line& line) {
+    for (const std::string_view word : {"environ.update(", "environ |=", "environ|="}) {
+      const std::size_t at = line.text.find(word);
+      if (at == std::string_view::npos) continue;
+      in_update_ = true;
+      arguments(line, trimmed(line.text.substr(at + word.size())));
+      if (!word.ends_with('(') && in_update_ && !in_braces_) in_update_ = false;
+      return true;
+    }
+    return false;
   }
 
-  void set(const Line& line, std::string_view name, std::string_view value, bool computed) {
+  /// Of an update, on one line: a dictionary, dict(NAME=value), NAME=value; the update ends with
+  /// its last bracket.
+  void arguments(const Line& line, std::string_view rest) {
+    if (rest.starts_with("dict(")) rest = trimmed(rest.substr(5));
+    if (rest.starts_with('{')) {
+      in_braces_ = true;
+      rest = trimmed(rest.substr(1));
+    }
+    if (in_braces_) rest = pairs(line, rest, true);
+    while (!in_braces_ && !rest.empty() && rest.front() != ')' && rest.front() != '#') {
+      const std::size_t split = rest.find('=');
+      const std::string_view name = trimmed(rest.substr(0, split));
+      const bool sets = split != std::string_view::npos && is_env_name(name);
+      const Value value = value_of(sets ? rest.substr(split + 1) : rest);
+      if (sets)
+        set(line, name, value, true);
+      else
+        passed_over(line);
+      rest = value.rest.starts_with(',') ? trimmed(value.rest.substr(1)) : value.rest;
+      if (!rest.empty() && rest.front() != ')' && !value.rest.starts_with(',')) break;
+    }
+    if (rest.starts_with('}')) {
+      in_braces_ = false;
+      rest = trimmed(rest.substr(1));
+      if (!rest.starts_with(',')) in_update_ = false;
+    }
+    if (rest.starts_with(')')) in_update_ = false;
+  }
+
+  /// "NAME": "value", ... of a dictionary, and what is behind them. Of one that may become an
+  /// environment only names of NCCL are taken.
+  std::string_view pairs(const Line& line, std::string_view rest, bool of_environ) {
+    while (!rest.empty() && rest.front() != '}' && rest.front() != '#') {
+      const std::size_t end = literal_end(rest);
+      const std::string_view behind =
+          end == std::string_view::npos ? rest : trimmed(rest.substr(end + 1));
+      const bool is_pair = end != std::string_view::npos && behind.starts_with(':');
+      if (!is_pair && !of_environ) return rest;
+      const Value value = value_of(is_pair ? behind.substr(1) : rest);
+      const std::string_view name = is_pair ? rest.substr(1, end - 1) : std::string_view();
+      if (!is_pair)
+        passed_over(line);
+      else if (is_env_name(name) && (of_environ || name.find("NCCL") != std::string_view::npos))
+        set(line, name, value, of_environ);
+      rest = value.rest;
+      if (!rest.starts_with(',')) return rest;
+      rest = trimmed(rest.substr(1));
+    }
+    return rest;
+  }
+
+  void passed_over(const Line& line) {
+    out_.remarks.push_back({line.number, EnvRemark::Kind::unread_update, {}});
+  }
+
+  void set(const Line& line, std::string_view name, const Value& value, bool must_be_text) {
     const auto column = static_cast<int>(name.data() - line.text.data()) + 1;
-    EnvAssignment& a = add(out_, context_, name, value, line.number, column);
-    a.computed = computed;
+    EnvAssignment& a = add(out_, context_, name, value.text, line.number, column);
+    const bool no_text = must_be_text && value.is_other();
+    a.computed = !value.is_string && !no_text;
+    if (no_text) a.traps.push_back(EnvTrap::python_value);
     a.conditional = a.conditional || line.text.starts_with(' ') || line.text.starts_with('\t');
     if (after_init_) a.traps.push_back(EnvTrap::after_init);
   }
@@ -107,6 +200,8 @@ class PythonReader {
   Context context_;
   EnvFile& out_;
   bool after_init_ = false;
+  bool in_update_ = false;  ///< of os.environ, which goes on
+  bool in_braces_ = false;  ///< of its dictionary
 };
 
 /// The source lines of a notebook are JSON strings: "os.environ[\"A\"] = \"1\"\n",

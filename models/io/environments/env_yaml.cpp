@@ -57,7 +57,18 @@ bool is_bool(std::string_view text) {
 class YamlReader {
  public:
   YamlReader(std::string_view text, const Context& context, EnvFile& out)
-      : lines_(lines_of(text, context.first_line)), context_(context), out_(out) {}
+      : lines_(lines_of(text, context.first_line)), context_(context), out_(out) {
+    bool is_map = false;
+    for (std::size_t i = 0; i <= lines_.size(); ++i) {
+      const bool ends = i == lines_.size() || lines_[i].text.starts_with("---");
+      if (!ends) {
+        is_map = is_map || scalar_of(trimmed(lines_[i].text)) == "kind: ConfigMap";
+        continue;
+      }
+      in_config_map_.resize(i, is_map);
+      is_map = false;
+    }
+  }
 
   void run() {
     while (at_ < lines_.size()) step();
@@ -233,7 +244,14 @@ class YamlReader {
   void mapping(const Entry& entry, std::size_t indent) {
     if (entry.value.empty() || entry.value.starts_with('{') || entry.value.starts_with('[')) return;
     group_of(indent);
-    set(entry.key, scalar_of(entry.value), column_of(entry.key), false);
+    set(entry.key, scalar_of(entry.value), column_of(entry.key), is_config_map_data());
+  }
+
+  /// Where the API server takes text alone: `data:` of a ConfigMap.
+  bool is_config_map_data() const {
+    const std::size_t parent = static_cast<std::size_t>(group_ - context_.first_line);
+    return in_config_map_[at_] && group_ >= context_.first_line && parent < at_ &&
+           scalar_of(trimmed(lines_[parent].text)) == "data:";
   }
 
   void set(std::string_view name, std::string_view raw, int column, bool must_be_text) {
@@ -273,6 +291,7 @@ class YamlReader {
   }
 
   std::vector<Line> lines_;
+  std::vector<bool> in_config_map_;  ///< by line
   Context context_;
   EnvFile& out_;
   std::size_t at_ = 0;

@@ -195,6 +195,15 @@ TEST_CASE("Python: assignments, magics, what comes after the process group") {
              "a.ipynb") == "2:13 A=1\n");
 }
 
+TEST_CASE("Python: updates of os.environ") {
+  CHECK(read("os.environ.update({'A': '1', 'B': 2, **x})\nos.environ |= {\n  'C': f(1, ')'),\n}\n"
+             "os.environ.update(D='4', E=5)\nos.environ.update(config)\nother = {'F': '6'}\n",
+             "a.py") == "1:21 A=1\n1:31 B=2" + trap(EnvTrap::python_value) +
+                            "\n3:4 C=f(1, ')') computed conditional\n5:19 D=4\n5:26 E=5" +
+                            trap(EnvTrap::python_value) + "\n");
+  CHECK(parse_env_file("os.environ.update(config)\n", "a.py").remarks.size() == 1);
+}
+
 TEST_CASE("what is no text is refused") {
   CHECK(error_text([] {
           parse_env_file(std::string("A=1\0B", 5), "x.bin");
