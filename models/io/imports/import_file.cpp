@@ -50,7 +50,9 @@ void read_large(const std::string& file, ImportedFile& out) {
 void read(const std::string& text, const std::string& file, ImportedFile& out) {
   if (read_page(text, file, out)) return;
   if (read_xml(text, file, out)) return;
-  if (begins_like_json(text) && (read_nccl_tests(text, file, out) || read_trace(text, out))) return;
+  if (begins_like_json(text) &&
+      (read_report(text, out) || read_nccl_tests(text, file, out) || read_trace(text, out)))
+    return;
   const LogText log = read_log(text);
   for (const std::string& what : log.removed) out.remark(what + " taken off");
   if (read_lines(log, out)) return;

@@ -221,7 +221,9 @@ void tell_tables(const NcclTestsLog& log, ImportedFile& out) {
     }
     for (const NcclTestsDevice& device : table.devices) devices.insert(device.model);
   }
-  out.add("tables", log.tables.size());
+  const auto with_rows = std::ranges::count_if(
+      log.tables, [](const NcclTestsTable& table) { return !table.rows.empty(); });
+  out.add("tables", static_cast<std::size_t>(with_rows));
   out.add("collective", words(collectives));
   out.add("rows", log.rows());
   if (smallest >= 0) out.add("sizes", fmt::format("{} .. {} B", smallest, largest));

@@ -3,6 +3,7 @@
 #include "models/io/imports/import_readers.hpp"
 #include "models/io/report/page_data.hpp"
 #include "sim/base/error.hpp"
+#include "text/counted.hpp"
 
 namespace fabricast::import_readers {
 namespace {
@@ -23,7 +24,8 @@ void tell_part(const PagePart& part, ImportedFile& out) {
   if (tables == part.report.end() || !tables->is_array()) return;
   for (const Json& table : *tables) {
     if (!table.is_object() || !table.contains("rows")) continue;
-    out.add("table", fmt::format("{}: {} rows", text_of(table, "name"), table["rows"].size()));
+    out.add("table", fmt::format("{}: {}", text_of(table, "name"),
+                                 counted(std::ssize(table["rows"]), "row")));
   }
 }
 
@@ -37,6 +39,15 @@ bool read_page(const std::string& text, const std::string& file, ImportedFile& o
   } catch (const Error& error) {
     out.remark(error.reason());
   }
+  return true;
+}
+
+bool read_report(const std::string& text, ImportedFile& out) {
+  Json report = Json::parse(text, nullptr, false);
+  if (!report.is_object() || !report.contains("schema_version") || text_of(report, "study").empty())
+    return false;
+  out.kind = "report (fabricast --format json)";
+  tell_part({{}, std::move(report), {}}, out);
   return true;
 }
 

@@ -28,6 +28,8 @@ bool read_trace(const std::string& text, ImportedFile& out);
 bool read_trace_file(const std::string& file, ImportedFile& out);
 /// A page of reports of --html.
 bool read_page(const std::string& text, const std::string& file, ImportedFile& out);
+/// A report of --format json or --json.
+bool read_report(const std::string& text, ImportedFile& out);
 /// NCCL's topology or graphs, MSCCL's algorithms
 bool read_xml(const std::string& text, const std::string& file, ImportedFile& out);
 bool read_settings(const std::string& text, const std::string& file, ImportedFile& out);

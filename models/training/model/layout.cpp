@@ -69,11 +69,12 @@ void check_pipeline(const Transformer& model, const Layout& layout) {
 void check_batch(const Layout& layout) {
   const int replicas = layout.data();
   const std::int64_t round = std::int64_t{replicas} * layout.micro_batch;
-  if (layout.global_batch % round != 0) {
+  const std::int64_t below = layout.global_batch / round * round;
+  if (layout.global_batch != below) {
     throw Error(fmt::format("a global batch of {} is no multiple of DP {} x micro-batch {}",
                             layout.global_batch, replicas, layout.micro_batch),
-                fmt::format("the nearest are {} and {}", layout.global_batch / round * round,
-                            (layout.global_batch / round + 1) * round));
+                below == 0 ? fmt::format("the least is {}", round)
+                           : fmt::format("the nearest are {} and {}", below, below + round));
   }
 }
 
