@@ -138,8 +138,13 @@ class Pair {
     a.told->hosts = static_cast<int>(self.size());
     b.told->hosts = static_cast<int>(theirs.size());
     shared_leaves(self, theirs);
-    set_plan(a, cluster, communicator_.environment);
-    placed(b.settings_at, [&] { set_plan(b, cluster, other.environment); });
+    set_plan(a, cluster, communicator_.environment, notes_);
+    std::vector<std::string> of_theirs;
+    placed(b.settings_at, [&] { set_plan(b, cluster, other.environment, of_theirs); });
+    for (const std::string& warning : b.job.warnings()) add_once(of_theirs, warning);
+    for (const std::string& note : of_theirs)
+      if (std::ranges::find(notes_, note) == notes_.end())
+        notes_.push_back(fmt::format("{}: {}", b.told->name, note));
     shrink(cluster, a, b);
     out_.by_class = a.plan.priority != b.plan.priority;
     if (out_.by_class) {
@@ -183,10 +188,11 @@ class Pair {
         add_once(out_.leaves, plan_.leaf_name(plan_.leaf_of(host)));
   }
 
-  void set_plan(Side& side, const Cluster& cluster, const Environment& environment) {
+  void set_plan(Side& side, const Cluster& cluster, const Environment& environment,
+                std::vector<std::string>& notes) const {
     NetworkConfig network;
     network.rung = Rung::flow;
-    side.plan = plan_network(network, cluster, environment, communicator_.version, notes_);
+    side.plan = plan_network(network, cluster, environment, communicator_.version, notes);
     side.told->priority = side.plan.priority;
   }
 

@@ -97,7 +97,10 @@ std::string advice_text(const PlacementResult& result) {
 }
 
 std::string neighbour_text(const NeighbourResult& pair) {
-  std::string out = "#\n# beside the neighbour, while both communicate:\n";
+  std::string out =
+      "#\n# beside the neighbour, while both communicate (alone: one call by itself, where the "
+      "table above "
+      "has calls in a row):\n";
   TextTable table("  ");
   for (const std::size_t column : {1U, 3U, 4U, 5U}) table.align_right(column);
   table.add({"job", "hosts", "call", "alone, us", "slower", "priority"});

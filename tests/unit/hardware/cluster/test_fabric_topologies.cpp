@@ -149,7 +149,7 @@ TEST_CASE("every cable of a fabric has two directions, and no port has two cable
     for (std::uint32_t id = index_of(cluster.first_fabric_link()); id < cluster.links(); ++id) {
       const auto name = [&](const Cluster::FabricEnd& end) {
         if (end.is_switch) return cluster.layout().name(end.which);
-        return std::to_string(end.node) + "/" + std::to_string(end.rail);
+        return std::to_string(end.host) + "/" + std::to_string(end.rail);
       };
       const std::string from = name(cluster.link_from(LinkId{id}));
       const std::string to = name(cluster.link_to(LinkId{id}));
