@@ -67,7 +67,7 @@ constexpr std::array kNcclTestsUnits = {Unit{"", 1},      Unit{"K", kKibi}, Unit
 
 constexpr Quantity kBandwidth = {"bandwidth", "Gb/s", "B/s", kBandwidthUnits};
 constexpr Quantity kDuration = {"time", "ns", "ps", kDurationUnits};
-constexpr Quantity kSize = {"size", "MiB", "B", kSizeUnits};
+constexpr Quantity kSize = {"size", "B", "B", kSizeUnits};
 constexpr Quantity kLength = {"length", "m", "m", kLengthUnits};
 constexpr Quantity kPower = {"power", "W", "W", kPowerUnits};
 constexpr Quantity kFlops = {"rate of FLOPs", "TFLOP/s", "FLOP/s", kFlopUnits};

@@ -49,6 +49,9 @@ LinkLayer layer_of(const NodeGraph& node) {
                              : link_layer_of(node.nics().front().part.network);
 }
 
+/// Whether the NIC's sender slows down by DCQCN on Ethernet: EFA, Slingshot and TCP have their own.
+bool heeds_marks(NetKind network) { return network == NetKind::ib || network == NetKind::roce; }
+
 }  // namespace
 
 FabricConfig default_fabric(const NodeGraph& node, const PartsCatalogue& parts) {
@@ -102,6 +105,7 @@ Cluster::Cluster(NodeGraph node, int nodes, FabricConfig fabric)
   if (nodes_ > 1 && node_.nics().empty()) {
     throw Error(fmt::format("{} has no NIC: {} of them cannot be connected", node_.name(), nodes_));
   }
+  if (!node_.nics().empty()) fabric_.dcqcn &= heeds_marks(node_.nics().front().part.network);
   links_per_node_ = static_cast<std::uint32_t>(node_.links().size());
   const std::int64_t ports = std::int64_t{hosts()} * nics_per_host();
   if (ports > 0) lay_out(spread_leaves());
