@@ -62,9 +62,11 @@ class PacketCarrier final : public FabricCarrier {
     return true;
   }
   Instant now() const override { return fabric_.net.now(); }
-  /// Where switches choose, what came over the link, others' bytes included, but for headers.
+  /// Where switches choose, of a link between them what came over it, others' bytes included, as if
+  /// all packets were full.
   Bytes carried(std::uint32_t link) const override {
-    if (!chooses_ || link < fabric_.first_link || link >= cluster_.cables()) return carried_[link];
+    if (!chooses_ || !cluster_.is_trunk(LinkId{link}) || link >= cluster_.cables())
+      return carried_[link];
     const FabricSwitchPart& leaf = cluster_.fabric().leaf;
     const double share = static_cast<double>(leaf.packet_payload.count) /
                          static_cast<double>((leaf.packet_payload + leaf.packet_headers).count);

@@ -68,20 +68,24 @@ std::span<const std::string_view> fix_keys() { return kFixable; }
 std::span<const std::string_view> within_keys() { return kGrouped; }
 
 void LayoutWishes::fix(std::string_view text) {
+  std::vector<Fixed> all = fixed_;  // a mistake leaves what was there
   each_assignment(text, [&](std::string key, std::string value) {
     check_key(key, kFixable, "is no part of a layout");
-    fixed_.push_back({std::move(key), std::move(value)});
+    all.push_back({std::move(key), std::move(value)});
   });
+  fixed_ = std::move(all);
 }
 
 void LayoutWishes::keep_within(std::string_view text) {
+  std::vector<Within> all = within_;
   each_assignment(text, [&](std::string key, const std::string& value) {
     check_key(key, kGrouped, "has no groups");
     if (value != "node" && value != "rack")
       throw Error(fmt::format("{}={}: groups are kept within a node or a rack", key, value));
-    within_.push_back(
+    all.push_back(
         {std::move(key), value == "node" ? GroupShapes::Room::node : GroupShapes::Room::rack});
   });
+  within_ = std::move(all);
 }
 
 std::vector<Layout> LayoutWishes::chosen_from(const std::vector<Layout>& layouts,

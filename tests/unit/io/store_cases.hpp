@@ -108,8 +108,9 @@ inline std::vector<std::string> jobs(const std::vector<Claimed>& claimed) {
 }
 
 inline void finish_all(Store& store, const std::string& worker = "w", std::size_t size = 100) {
-  for (const Claimed& c : store.claim("grid", worker, kNow, 1000, 0, 60))
-    store.finish(c, kNow, result(c, size));
+  for (const std::string& sweep : store.sweeps())
+    for (const Claimed& c : store.claim(sweep, worker, kNow, 1000, 0, 60))
+      store.finish(c, kNow, result(c, size));
 }
 
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

@@ -127,7 +127,8 @@ TEST_CASE("host tree: nodes of Kubernetes by the labels that they have") {
   const HostTree instances = tree_of("topograph-instances.json");
   CHECK(host(instances, "I23").switches == Names{"leaf-b", "spine-a"});
   CHECK(error_text([] { tree_of("aws-nodes.yaml", {"rack"}); }) ==
-        "aws-nodes.yaml: no host is in it");
+        "aws-nodes.yaml: no node has the label \"rack\"\n"
+        "hint: kubectl get nodes --show-labels lists those there are");
 }
 
 TEST_CASE("host tree: a Topology of KAI says which labels, and racks of two blocks are two") {
