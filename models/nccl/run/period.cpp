@@ -151,9 +151,9 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
   const std::span<const CollectiveRun> runs(&run, 1);
   std::vector<Stream> streams = queued(cluster, software, runs);
   const JobPlan plan = plan_job(cluster, streams.front(), symmetry);
-  return std::max(
-      periods(cluster, software, runs, {alone.time}, streams, plan, plain(options)).front(),
-      busiest(cluster, alone));
+  const Duration in_a_row =
+      periods(cluster, software, runs, {alone.time}, streams, plan, plain(options)).front();
+  return std::max(in_a_row, std::min(busiest(cluster, alone), alone.time));
 }
 
 std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& software,
