@@ -22,8 +22,6 @@ const YamlNode* child_of(const YamlNode& node, const char* key) {
              : &node.items[static_cast<std::size_t>(found - node.keys.begin())];
 }
 
-bool is_same_letter(unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }
-
 std::string text_of(const YamlNode* node) {
   return node != nullptr && node->kind == YamlNode::Kind::scalar ? node->text : "";
 }
@@ -109,7 +107,11 @@ const YamlNode* config_of(const YamlNode& document) {
   return conf != nullptr ? conf : child_of(*data, "topology.yaml");
 }
 
+/// Slurm compares keys in any case.
 bool is_conf(const std::string& text) {
+  const auto is_same_letter = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
   for (const std::string_view key : {"SwitchName=", "BlockName="}) {
     const auto at = std::search(text.begin(), text.end(), key.begin(), key.end(), is_same_letter);
     if (at == text.end()) continue;

@@ -30,9 +30,8 @@ Pairs pairs_of(std::string_view line, const Place& place) {
   for (const std::string_view word : split_words(line)) {
     const std::size_t equals = word.find('=');
     const std::string key(word.substr(0, equals));
-    const auto known = std::ranges::find_if(kConfKeys, [&](const std::string& one) {
-      return std::ranges::equal(one, key, is_same_letter);
-    });
+    const auto known = std::ranges::find_if(
+        kConfKeys, [&](const std::string& one) { return same_in_any_case(one, key); });
     if (equals == std::string_view::npos || known == kConfKeys.end())
       throw Error(place, fmt::format("unknown key \"{}\"", key), hint_nearest(key, kConfKeys));
     if (!out.emplace(*known, word.substr(equals + 1)).second)
@@ -90,7 +89,7 @@ const YamlNode* chosen(const YamlNode& tree, const std::string& file, const char
     if (found == nullptr || found->kind != YamlNode::Kind::mapping) continue;
     check_keys(one, file, {"topology", "cluster_default", "tree", "block", "flat"});
     const std::string is_default = text_of(child_of(one, "cluster_default"));
-    if (std::ranges::equal(is_default, std::string_view("true"), is_same_letter)) return found;
+    if (same_in_any_case(is_default, "true")) return found;
     if (first == nullptr) first = found;
   }
   return first;

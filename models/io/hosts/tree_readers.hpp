@@ -57,8 +57,6 @@ void read_kubernetes(const std::vector<YamlNode>& documents, const std::string& 
 /// {"instances": [{"id": ..., "network_layers": [...]}]}
 void read_instances(const YamlNode& tree, const std::string& file, HostTree& out);
 
-/// In any case, as Slurm compares keys.
-bool is_same_letter(unsigned char a, unsigned char b);
 /// The value of a mapping's key; nullptr where there is none.
 const YamlNode* child_of(const YamlNode& node, const char* key);
 /// Text of a scalar, else "".
