@@ -28,7 +28,8 @@ struct Unit {
 /// What is being read, for messages, and the units it may carry.
 struct Quantity {
   std::string_view what;     ///< "bandwidth"
-  std::string_view example;  ///< "Gb/s": the unit shown where none was given
+  std::string_view example;  ///< "MiB": the unit shown where no number was given
+  std::string_view bare;     ///< "B": the unit shown for a number without one
   std::string_view base;     ///< "B/s": results are whole numbers of it
   std::span<const Unit> units;
 };
@@ -65,13 +66,13 @@ constexpr std::array kNcclTestsUnits = {Unit{"", 1},      Unit{"K", kKibi}, Unit
                                         Unit{"M", kMebi}, Unit{"m", kMebi}, Unit{"G", kGibi},
                                         Unit{"g", kGibi}};
 
-constexpr Quantity kBandwidth = {"bandwidth", "Gb/s", "B/s", kBandwidthUnits};
-constexpr Quantity kDuration = {"time", "ns", "ps", kDurationUnits};
-constexpr Quantity kSize = {"size", "B", "B", kSizeUnits};
-constexpr Quantity kLength = {"length", "m", "m", kLengthUnits};
-constexpr Quantity kPower = {"power", "W", "W", kPowerUnits};
-constexpr Quantity kFlops = {"rate of FLOPs", "TFLOP/s", "FLOP/s", kFlopUnits};
-constexpr Quantity kNcclTestsSize = {"size", "M", "B", kNcclTestsUnits};
+constexpr Quantity kBandwidth = {"bandwidth", "Gb/s", "Gb/s", "B/s", kBandwidthUnits};
+constexpr Quantity kDuration = {"time", "ns", "ns", "ps", kDurationUnits};
+constexpr Quantity kSize = {"size", "MiB", "B", "B", kSizeUnits};
+constexpr Quantity kLength = {"length", "m", "m", "m", kLengthUnits};
+constexpr Quantity kPower = {"power", "W", "W", "W", kPowerUnits};
+constexpr Quantity kFlops = {"rate of FLOPs", "TFLOP/s", "TFLOP/s", "FLOP/s", kFlopUnits};
+constexpr Quantity kNcclTestsSize = {"size", "M", "M", "B", kNcclTestsUnits};
 
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::size_t kDigitsMax = 24;  // times the largest unit this stays below 2^128
@@ -114,7 +115,7 @@ const Unit& unit_of(const Parts& parts, const Quantity& kind) {
   if (parts.unit.empty()) {
     throw Error(
         fmt::format("{} has no unit", parts.number),
-        fmt::format("write a {} with its unit, like {} {}", kind.what, parts.number, kind.example));
+        fmt::format("write a {} with its unit, like {} {}", kind.what, parts.number, kind.bare));
   }
   std::vector<std::string> names;
   for (const Unit& unit : kind.units)
