@@ -2,7 +2,8 @@
 // Links as servers with a queue in order of arrival: a link is booked for wire_bytes / rate from
 // max(arrival of the first byte, busy until), and bytes pass cut-through. On a link of several
 // lanes the first byte waits only for what is booked beyond the one slice that each other lane
-// carries.
+// carries. Many senders meet there, and some are booked long before their bytes come: what comes
+// earlier fills the time until then (sim/links/idle_times.hpp).
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include "sim/base/large_pages.hpp"
 #include "sim/base/stamp.hpp"
 #include "sim/base/units.hpp"
+#include "sim/links/idle_times.hpp"
 #include "sim/links/machine.hpp"
 
 namespace fabricast {
@@ -78,12 +80,21 @@ class LinkServers {
     }
     links_.push_back(link);
     sharing_.emplace_back();
-    return static_cast<std::uint32_t>(links_.size() - 1);
+    const auto number = static_cast<std::uint32_t>(links_.size() - 1);
+    if (link.more_lanes > 0) {
+      idle_of_.resize(links_.size());
+      idle_of_[number] = static_cast<std::uint32_t>(idle_.size());
+      idle_.emplace_back();
+    }
+    return number;
   }
 
   std::size_t size() const { return links_.size(); }
   std::size_t memory_bytes() const { return links_.capacity() * sizeof(Link); }
   const HugePageVector<Link>& all() const { return links_; }
+  /// Of links of several lanes, in the order in which they were added.
+  std::vector<IdleTimes>& idle() { return idle_; }
+  const std::vector<IdleTimes>& idle() const { return idle_; }
   Link& operator[](std::uint32_t id) { return links_[id]; }
   const Link& operator[](std::uint32_t id) const { return links_[id]; }
   Sharing& sharing(std::uint32_t id) { return sharing_[id]; }
@@ -92,10 +103,18 @@ class LinkServers {
   bool gathers(std::uint32_t id) const { return kinds_[links_[id].kind].spec.gathers; }
 
   /// The first byte comes at `head`, the last is not there before `last`; both become when they
-  /// leave the link, its latency not yet passed.
-  [[gnu::always_inline]] void cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
-    if (wire.count == 0) return;
-    book(link, occupied(link, wire), head, last, wire);
+  /// leave the link, its latency not yet passed. Returns when the link is done with them.
+  [[gnu::always_inline]] Stamp cross(Link& link, Stamp& head, Stamp& last, Bytes wire) {
+    if (wire.count == 0) return head;
+    return book(link, occupied(link, wire), head, last, wire);
+  }
+  /// Books the link for what comes at `head`. Returns when it begins with that, if it does nothing
+  /// else until it is done.
+  [[gnu::always_inline]] Stamp begin(Link& link, const Stamp& head, Duration busy) {
+    if (link.more_lanes > 0) return begin_between(link, head, busy);
+    const Stamp begin = later(head, link.free);
+    link.free = begin.plus(busy, Cause::link);
+    return begin;
   }
   /// Links that follow one another, and their latencies; returns when the last byte is there.
   /// REQUIRES: there are bytes. It calls nothing before it leaves, so that it saves no registers.
@@ -108,7 +127,8 @@ class LinkServers {
     Link* const links = links_.data();
     for (; link != end; ++link) {
       Link& next = links[*link];
-      if (next.recent != wire.count) return cross_others(link, end, head, last, wire);
+      if (next.recent != wire.count || next.more_lanes > 0)
+        return cross_others(link, end, head, last, wire);
       pass(next, head, last, wire);
     }
     return last;
@@ -138,7 +158,8 @@ class LinkServers {
     head = head.plus(latency, Cause::latency);
     last = last.plus(latency, Cause::latency);
   }
-  /// The same as cross_all() from a link on that did not carry as many bytes before.
+  /// The same as cross_all() from a link on that did not carry as many bytes before, or
+  /// has several lanes.
   [[gnu::noinline]] Stamp cross_others(const std::uint32_t* link, const std::uint32_t* end,
                                        Stamp head, Stamp last, Bytes wire) {
     for (; link != end; ++link) {
@@ -147,13 +168,24 @@ class LinkServers {
     }
     return last;
   }
-  [[gnu::always_inline]] void book(Link& link, Duration busy, Stamp& head, Stamp& last,
-                                   Bytes wire) {
-    const Stamp begin = later(head, link.free);
-    head = leaves(link, head, begin);
-    link.free = begin.plus(busy, Cause::link);
+  [[gnu::always_inline]] Stamp book(Link& link, Duration busy, Stamp& head, Stamp& last,
+                                    Bytes wire) {
+    const Stamp begins = begin(link, head, busy);
+    const Stamp done = begins.plus(busy, Cause::link);
+    head = leaves(link, head, begins);
     link.carried += wire;
-    last = later(last, link.free);
+    last = later(last, done);
+    return done;
+  }
+  /// The same as begin() on several lanes.
+  [[gnu::noinline]] Stamp begin_between(Link& link, const Stamp& head, Duration busy) {
+    const Stamp was = link.free;
+    IdleTimes& idle = idle_[idle_of_[static_cast<std::size_t>(&link - links_.data())]];
+    const std::int64_t done = idle.fill(head.ps, busy.ps, was.ps);
+    if (done <= was.ps) return head.plus({done - busy.ps - head.ps}, Cause::link);
+    const Stamp& from = later(head, was);
+    link.free = from.plus({done - from.ps}, Cause::link);
+    return link.free.plus({-busy.ps}, Cause::link);
   }
 
   struct Kind {
@@ -169,6 +201,8 @@ class LinkServers {
 
   HugePageVector<Link> links_;
   HugePageVector<Sharing> sharing_;
+  std::vector<std::uint32_t> idle_of_;  ///< by link, of those of several lanes
+  std::vector<IdleTimes> idle_;
   std::vector<Kind> kinds_;
   std::vector<Duration> latencies_;  ///< by kind
 };

@@ -225,7 +225,6 @@ class Executor final : public Machine {
   [[gnu::always_inline]] inline void add_claim(std::uint32_t id, std::uint32_t& share_of_link,
                                                std::uint32_t who, Stamp head, Duration occupied,
                                                std::int64_t times, Bytes wire);
-  [[gnu::always_inline]] inline void serve(Share& share, Stamp& free);
   void enqueue(std::uint32_t leg, Stamp first, Stamp last, Bytes wire, std::uint32_t slot);
   void arm_leg(std::uint32_t leg);
   void act_leg(std::uint32_t leg);
@@ -298,6 +297,7 @@ class Executor final : public Machine {
     HugePageVector<Leg> legs;
     HugePageVector<Flight> flights;
     HugePageVector<Link> links;
+    std::vector<IdleTimes> idle_times;  ///< of links of several lanes
     std::vector<Thread> threads;
     std::vector<Duration> idle, idle_seen;
     std::vector<std::uint32_t> sent_in_step;

@@ -132,6 +132,7 @@ void Executor<Stamp>::Repetition::save(Kept& kept, const Executor& machine, std:
   state.legs = machine.legs_;
   state.flights = machine.flights_;
   state.links = machine.transit_.links.all();
+  state.idle_times = machine.transit_.links.idle();
   state.threads = machine.threads_;
   state.idle = machine.idle_;
   state.idle_seen = machine.idle_seen_;
@@ -196,6 +197,9 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     if (!same(was.threads[i].free, machine.threads_[i].free)) return false;
   for (std::uint32_t i = 0; i < machine.transit_.links.size(); ++i)
     if (!same(was.links[i].free, machine.transit_.links[i].free)) return false;
+  for (std::size_t i = 0; i < was.idle_times.size(); ++i)
+    if (was.idle_times[i].since(was.floor.ps) != machine.transit_.links.idle()[i].since(least.ps))
+      return false;
   for (std::uint32_t i = 0; i < machine.connections_.size(); ++i)
     if (!repeats(was, machine, least, period, i)) return false;
   for (std::uint32_t i = 0; i < machine.crossbars_.size(); ++i)
@@ -328,6 +332,7 @@ void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std:
     move(link.free);
     link.carried.count += (link.carried.count - was.links[i].carried.count) * times;
   }
+  for (IdleTimes& idle : machine.transit_.links.idle()) idle.shift(shift.ps);
   mix_digest(machine.digest_, periods);
   mix_digest(machine.digest_, static_cast<std::uint64_t>(shift.ps));
   machine.events_ += skipped;

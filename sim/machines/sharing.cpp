@@ -192,8 +192,9 @@ bool Executor<Stamp>::settle_step() {
     if (transit_.links.sharing(shares_[i].link).count != i) continue;  // behind an earlier one
     auto& link = transit_.links[shares_[i].link];
     for (std::uint32_t at = i; at != kNobody; at = shares_[at].later) {
-      serve(shares_[at], link.free);
-      transit_.show(shares_[at].link, shares_[at].begin, link.free, {1});
+      Share& share = shares_[at];
+      share.begin = transit_.links.begin(link, share.head, {share.total});
+      transit_.show(share.link, share.begin, share.begin.plus({share.total}, Cause::link), {1});
     }
   }
   for (const Claim& claim : claims_) {
@@ -265,10 +266,10 @@ void Executor<Stamp>::cross_next_links(CrossingPiece& crossing) {
       const std::int64_t one = transit_.links.occupied(link, wire).ps;
       if (!sharing.is_booked) {
         sharing.is_booked = true;
-        sharing.begin = later(sharing.begin, link.free);
-        link.free = sharing.begin.plus({one * sharing.count}, Cause::link);
+        const Duration all{one * sharing.count};
+        sharing.begin = transit_.links.begin(link, sharing.begin, all);
         link.carried.count += wire.count * sharing.count;
-        transit_.show(id, sharing.begin, link.free, wire);
+        transit_.show(id, sharing.begin, sharing.begin.plus(all, Cause::link), wire);
       }
       first = transit_.links.leaves(link, first, sharing.begin);
       last = later(last, sharing.begin.plus(through(one, one * sharing.count), Cause::link));
@@ -296,13 +297,6 @@ void Executor<Stamp>::add_claim(std::uint32_t id, std::uint32_t& share_of_link, 
   }
   shares_[at].total += occupied.ps * times;
   claims_.push_back({who, at, occupied.ps, times, wire});
-}
-
-/// All that claim it now, from when the link is free.
-template <class Stamp>
-void Executor<Stamp>::serve(Share& share, Stamp& free) {
-  share.begin = later(share.head, free);
-  free = share.begin.plus({share.total}, Cause::link);
 }
 
 template void Executor<PlainStamp>::settle();

@@ -134,8 +134,7 @@ class Transit {
     auto& link = links[id];
     const auto through =
         failing.send_again(id, link, head, last, wire, behind == nullptr ? Stamp{} : *behind);
-    if (!through) links.cross(link, head, last, wire);
-    const Stamp end = through ? *through : link.free;
+    const Stamp end = through ? *through : links.cross(link, head, last, wire);
     if (behind != nullptr && failing.has(id)) *behind = end;
     show(id, through ? head : end.plus(link.occupied * -1, Cause::link), end, wire);
   }
