@@ -116,14 +116,18 @@ class LinkServers {
     link.free = begin.plus(busy, Cause::link);
     return begin;
   }
-  /// Links that follow one another, and their latencies; returns when the last byte is there.
+  /// When the first byte is there, and the last.
+  struct Ends {
+    Stamp first, last;
+  };
+  /// Links that follow one another, and their latencies.
   /// REQUIRES: there are bytes. It calls nothing before it leaves, so that it saves no registers.
-  [[gnu::noinline]] Stamp cross_all(const std::uint32_t* link, const std::uint32_t* end, Stamp head,
-                                    Stamp last, Bytes wire) {
+  [[gnu::noinline]] Ends cross_all(const std::uint32_t* link, const std::uint32_t* end, Stamp head,
+                                   Stamp last, Bytes wire) {
     return cross_here(link, end, head, last, wire);
   }
-  [[gnu::always_inline]] Stamp cross_here(const std::uint32_t* link, const std::uint32_t* end,
-                                          Stamp head, Stamp last, Bytes wire) {
+  [[gnu::always_inline]] Ends cross_here(const std::uint32_t* link, const std::uint32_t* end,
+                                         Stamp head, Stamp last, Bytes wire) {
     Link* const links = links_.data();
     for (; link != end; ++link) {
       Link& next = links[*link];
@@ -131,7 +135,7 @@ class LinkServers {
         return cross_others(link, end, head, last, wire);
       pass(next, head, last, wire);
     }
-    return last;
+    return {head, last};
   }
   /// When the first byte leaves that came at `head` and whose bytes are booked from `begin` on.
   /// REQUIRES: occupied() was asked for them.
@@ -160,13 +164,13 @@ class LinkServers {
   }
   /// The same as cross_all() from a link on that did not carry as many bytes before, or
   /// has several lanes.
-  [[gnu::noinline]] Stamp cross_others(const std::uint32_t* link, const std::uint32_t* end,
-                                       Stamp head, Stamp last, Bytes wire) {
+  [[gnu::noinline]] Ends cross_others(const std::uint32_t* link, const std::uint32_t* end,
+                                      Stamp head, Stamp last, Bytes wire) {
     for (; link != end; ++link) {
       occupied(links_[*link], wire);
       pass(links_[*link], head, last, wire);
     }
-    return last;
+    return {head, last};
   }
   [[gnu::always_inline]] Stamp book(Link& link, Duration busy, Stamp& head, Stamp& last,
                                     Bytes wire) {

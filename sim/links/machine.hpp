@@ -33,7 +33,8 @@ struct WorkerClass {
   /// A primitive without inputs also writes what it sends to the worker's own memory, before that
   /// is sent: payload per second; 0 = it does not.
   Bandwidth keep_rate{};
-  /// Payload of a slice that is copied before the first of it enters the first link.
+  /// Payload of a slice that is copied before the first of it enters the first link. Where lines
+  /// are seen one by one, as much must have come before the worker begins.
   Bytes copied_ahead{};
   /// A connection's overhead is what it takes to be ready for the next slice, after this one: it
   /// passes while the worker waits anyway, and then relays are told. Else it passes when the slice
@@ -125,7 +126,7 @@ struct ConnectionSpec {
   /// Of slices that come to a link, or to a relay's thread, in one round of an instant, each waits
   /// for half of the others (sharing.cpp); otherwise they are served by the number of who sends.
   bool shares = false;
-  /// Every line of a slice says by itself that it is there (LL), so that a worker takes
+  /// Every line of a slice says by itself that it is there (LL, LL128), so that a worker takes
   /// lines as they come: it begins at the first one, but so late that it does not wait for a later
   /// one. A relay hands on slices as a whole.
   bool by_line = false;

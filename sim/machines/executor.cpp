@@ -144,10 +144,15 @@ template <class Stamp>
 Stamp Executor<Stamp>::send_plainly(Connection& connection, std::uint32_t slot, Stamp first,
                                     Stamp last, Bytes wire) {
   const std::uint32_t* const way = hops_.data() + connection.path;
-  last = wire.count > 0 ? transit_.links.cross_all(way + 1, way + 1 + *way, first, last, wire)
-                        : last.plus(latency_of(connection.path), Cause::latency);
+  if (wire.count > 0) {
+    const auto there = transit_.links.cross_all(way + 1, way + 1 + *way, first, last, wire);
+    first = there.first;
+    last = there.last;
+  } else {
+    first = last = last.plus(latency_of(connection.path), Cause::latency);
+  }
   Stamp& full = this->slot(connection, slot);
-  full = last.plus(connection_kinds_[connection.kind].sync, Cause::latency);
+  full = seen(connection_kinds_[connection.kind], first, last, wire);
   ++connection.full;
   came(connection.receiver_waits, connection.to, full);
   return last;

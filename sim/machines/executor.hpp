@@ -14,7 +14,7 @@
 // slice starts. The slot is full at the receiver at
 //     max(end of the worker, end of the slowest link) + latencies of the path + sync(connection)
 // or, where its lines are seen one by one (ConnectionSpec::by_line), earlier by the receiver's
-// payload / copy_rate, but not before the first byte is there;
+// payload / copy_rate, but not before its first pass is there (WorkerClass::copied_ahead);
 // and an input slot is free again at the sender one credit latency after the worker's end. A
 // primitive without outputs books no link; that of a worker in step keeps one idle (WorkerClass).
 // A step of a path can be several links wide (multicast, in-switch reduction): they are booked side
@@ -139,6 +139,8 @@ class Executor final : public Machine {
                                                   std::uint32_t slot) const;
   [[gnu::always_inline]] inline void prefetch_leg(std::uint32_t actor, unsigned depth) const;
   Stamp& slot(Connection& connection, std::uint32_t i);
+  [[gnu::always_inline]] static inline Stamp seen(const ConnectionKind& kind, const Stamp& first,
+                                                  const Stamp& last, Bytes wire);
   [[gnu::always_inline]] inline bool fetch(Worker& worker);
   [[gnu::noinline]] bool fetch_other(Worker& worker);
   std::uint32_t alike_ahead(const Worker& worker, std::uint64_t number);

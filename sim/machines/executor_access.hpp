@@ -22,6 +22,22 @@ Stamp& Executor<Stamp>::slot(Connection& connection, std::uint32_t i) {
   return i < kNearSlots ? connection.near_slots[i] : far_slots_[connection.far + i - kNearSlots];
 }
 
+/// From when on the receiver may take a slice whose first byte is there at `first`, and the last at
+/// `last`. Who takes lines as they come waits for its first pass, and then for what the links take
+/// longer than it copies.
+template <class Stamp>
+Stamp Executor<Stamp>::seen(const ConnectionKind& kind, const Stamp& first, const Stamp& last,
+                            Bytes wire) {
+  if (kind.line_rate.bytes_per_s == 0 || wire <= kind.first_lines)
+    return last.plus(kind.sync, Cause::latency);
+  const Duration tail{last.ps - first.ps};
+  const Duration rest = transfer_time(wire - kind.first_lines, kind.line_rate);
+  const Duration pass{tail.ps * kind.pass.count / wire.count};
+  const Duration wait = std::max(tail - rest, pass);
+  const Stamp begin = first.plus(kind.sync, Cause::latency);
+  return wait > Duration{} ? begin.plus(wait, Cause::link) : begin;
+}
+
 /// Asks for the slot, if there is one and it does not stand in the connection.
 template <class Stamp>
 void Executor<Stamp>::prefetch_far(const Connection& connection, std::uint32_t slot) const {

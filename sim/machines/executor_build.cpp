@@ -101,11 +101,12 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   connection.wide = std::any_of(spec.path.begin(), spec.path.end(),
                                 [](std::uint32_t link) { return (link & ~kLinkBits) != 0; });
   ConnectionKind kind{spec.overhead, spec.end_saves, spec.sync, spec.credit, spec.ack,
-                      spec.copies,   spec.shares,    {},        {}};
+                      spec.copies,   spec.shares,    {},        {},          {}};
   if (spec.by_line && !workers_[spec.to].relay) {
     const WorkerClass& receiver = worker_classes_[workers_[spec.to].kind];
     kind.line_rate = receiver.wire.rate_on_wire(receiver.copy_rate);
-    kind.first_lines = receiver.wire.on_wire(receiver.first_pass);
+    kind.first_lines = receiver.wire.on_wire(receiver.first_pass + receiver.copied_ahead);
+    kind.pass = receiver.wire.on_wire(receiver.copied_ahead);
   }
   connection.kind = number_of(connection_kinds_, kind, "connections");
   connections_.push_back(connection);
@@ -206,9 +207,8 @@ void Executor<Stamp>::seal() {
 template <class Stamp>
 void Executor<Stamp>::find_plain() {
   for (Connection& connection : connections_) {
-    const bool is_by_line = connection_kinds_[connection.kind].line_rate.bytes_per_s > 0;
-    connection.plain = !Stamp::kCausal && !is_by_line && connection.first_leg == kNobody &&
-                       !connection.wide && !connection.shares;
+    connection.plain = !Stamp::kCausal && connection.first_leg == kNobody && !connection.wide &&
+                       !connection.shares;
   }
   for (Worker& worker : workers_)
     worker.plain = !worker.relay && worker.single && worker.ins == 1 && worker.outs == 1 &&

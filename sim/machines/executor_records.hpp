@@ -123,7 +123,8 @@ struct ExecutorRecords {
     std::uint32_t copies = 1;
     bool shares = false;
     Bandwidth line_rate;  ///< at which the receiver takes lines off the wire; 0: slices as a whole
-    Bytes first_lines;    ///< on the wire, that it takes at once
+    Bytes first_lines;    ///< on the wire, that take it no time, or that it copies as one pass
+    Bytes pass;           ///< of these on the wire, that must be there before it begins
     bool operator==(const ConnectionKind&) const = default;
   };
 

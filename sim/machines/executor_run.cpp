@@ -122,10 +122,13 @@ void Executor<Stamp>::act_plainly(Worker& worker, Stamp start) {
   const bool is_told = worker.readies && out.sized;
   const Stamp first = is_told ? ready : stores, gone = is_told ? ready : end;
   const std::uint32_t* const way = hops_.data() + out.path;
-  const Stamp last = payload > 0
-                         ? transit_.links.cross_here(way + 1, way + 1 + *way, first, gone, wire)
-                         : gone.plus(latency_of(out.path), Cause::latency);
-  const Stamp full = last.plus(kinds[out.kind].sync, Cause::latency);
+  typename LinkServers<Stamp>::Ends there;
+  if (payload > 0) {
+    there = transit_.links.cross_here(way + 1, way + 1 + *way, first, gone, wire);
+  } else {
+    there.first = there.last = gone.plus(latency_of(out.path), Cause::latency);
+  }
+  const Stamp full = seen(kinds[out.kind], there.first, there.last, wire);
   slot(out, number) = full;
   ++out.full;
   came(out.receiver_waits, out.to, full);

@@ -114,16 +114,8 @@ void Executor<Stamp>::arrive(Connection& connection, std::uint32_t slot_number, 
                              Stamp last, Bytes wire) {
   const ConnectionKind& kind = connection_kinds_[connection.kind];
   if (is_watched()) observer_->arrives(id_of(connection), slot_number, {last.ps});
-  Stamp& full = slot(connection, slot_number);
-  if (kind.line_rate.bytes_per_s > 0 && wire > kind.first_lines) {
-    // The receiver takes lines while the rest comes: it waits for what the links take longer.
-    const Duration rest = transfer_time({wire.count - kind.first_lines.count}, kind.line_rate);
-    const Duration tail{last.ps - first.ps};
-    full = first.plus(kind.sync, Cause::latency);
-    if (tail > rest) full = full.plus(tail - rest, Cause::link);
-  } else {
-    full = last.plus(kind.sync, Cause::latency);
-  }
+  const Stamp full = seen(kind, first, last, wire);
+  slot(connection, slot_number) = full;
   ++connection.full;
   came(connection.receiver_waits, connection.to, full);
   if (connection.from_relay) acknowledge(connection, last);

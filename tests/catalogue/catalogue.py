@@ -18,7 +18,7 @@ PUBLISHED = ROOT / "tests" / "catalogue" / "published.csv"
 DOCS = ROOT / "docs" / "catalogue.md"
 BEGIN, END = "<!-- catalogue: begin -->\n", "<!-- catalogue: end -->\n"
 # By the least size, B; docs/catalogue.md says what is off by more, and why.
-MEDIAN_ERRORS_MAX = {0: ("all", 0.06), 64 << 20: ("64 MiB and above", 0.045)}
+MEDIAN_ERRORS_MAX = {0: ("all", 0.06), 64 << 20: ("64 MiB and above", 0.05)}
 BUS_FACTOR = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
     "all_gather": lambda n: (n - 1) / n,

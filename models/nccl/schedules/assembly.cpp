@@ -13,9 +13,9 @@
 namespace fabricast {
 namespace {
 
-/// Flags of 8 B each, and passes of a block that are small beside its slices. A pass of LL128 is as
-/// large as most slices: 640 threads of 64 B (src/device/prims_ll128.h).
-bool sees_lines(Protocol protocol) { return protocol == Protocol::ll; }
+/// A block takes lines as they come, whose flags are beside the data: 8 B each (LL), or 128 B of
+/// which a block takes a pass at once (LL128; src/device/prims_ll.h, prims_ll128.h).
+bool sees_lines(Protocol protocol) { return protocol != Protocol::simple; }
 
 /// A warp of LL128 polls all lines of its pass (64 B a thread, 60 of them data) and sums them
 /// before it stores the first. All warps of a block begin a slice together, so that the links carry
@@ -312,7 +312,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
   const std::vector<std::uint32_t> far = side_by_side(routes);
   slots.from = proxy;
   slots.to = to;
-  slots.by_line = sees_lines(run_.protocol);
+  slots.by_line = run_.protocol == Protocol::ll;  // LL128: see docs/model.md
   slots.path = far;
   slots.sync = network().sync[index_of(run_.protocol)] + way.flush + channel_spread();
   slots.credit = way.receiver_flag + far_latency;

@@ -331,6 +331,38 @@ TEST_CASE("lines: a receiver begins with the first byte, but waits for none") {
   CHECK(makespan(true, slow) == 8200 + 2100);
 }
 
+TEST_CASE("passes: a receiver that takes lines by passes waits for its first one") {
+  // The same chain, but all 3000 B are copied, the first 1000 before any is stored. Slices: each
+  // worker waits for the one before, 3 * 3100. Passes: the first byte leaves 1100 ns after a worker
+  // began, and lines come over 2000 ns, of which a third is the first pass: the next one begins
+  // 1100 + 666 ns after it. Over links of 0.5 B a nanosecond lines come over 6000 ns: the next one
+  // begins 2000 ns before the last is there, which is 4000 ns after the first.
+  const auto makespan = [](bool by_line, std::int64_t rate) {
+    Executor<PlainStamp> executor;
+    Chain program;
+    program.length = 3;
+    program.count = 1;
+    program.chunk = {3000};
+    WorkerClass worker{{1'000'000'000}, {}, {}};
+    worker.copied_ahead = {1000};
+    const std::uint32_t kind = executor.add_worker_class(worker);
+    for (std::uint32_t i = 0; i < 3; ++i) executor.add_worker(kind, program, {0, i});
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      ConnectionSpec spec{i, i + 1, 4, {}, nanoseconds(100), {}, {}, {}};
+      const std::uint32_t link = executor.add_link({{rate}, {}});
+      spec.path = {&link, 1};
+      spec.by_line = by_line;
+      executor.connect(spec);
+    }
+    executor.run();
+    return executor.makespan().ps / 1000;
+  };
+  constexpr std::int64_t fast = 1'000'000'000'000'000, slow = 500'000'000;
+  CHECK(makespan(false, fast) == 3 * 3100);
+  CHECK(makespan(true, fast) == 2 * 1766 + 3100 + 1);
+  CHECK(makespan(true, slow) == 2 * (1100 + 4000) + 3100);
+}
+
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
   CHECK(WireFormat{8, 16}.on_wire({8}).count == 16);
   CHECK(WireFormat{8, 16}.on_wire({9}).count == 32);
