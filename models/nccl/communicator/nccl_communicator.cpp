@@ -10,6 +10,7 @@
 #include "models/nccl/environment/gpu_kernels.hpp"
 #include "models/nccl/node/aws_ofi.hpp"
 #include "models/nccl/node/gib.hpp"
+#include "models/nccl/node/gpudirect_tcp.hpp"
 #include "models/nccl/wiring/nvls_links.hpp"
 #include "sim/base/error.hpp"
 
@@ -153,8 +154,9 @@ TunerInput tuner_input(const NodeDescription& node, const SearchInput& searched,
 NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorConfig& config,
                       const NcclCommunicator* other) {
   std::vector<std::string> warnings = environment_warnings(config.environment, config.version);
-  const Environment environment = with_gib(
-      with_aws_ofi(config.environment, hardware, config.version, warnings), hardware, warnings);
+  Environment environment = with_aws_ofi(config.environment, hardware, config.version, warnings);
+  environment = with_gpudirect_tcp(environment, hardware, config.version, warnings);
+  environment = with_gib(environment, hardware, warnings);
   if (std::string note = rules_note(config.version); !note.empty())
     warnings.push_back(std::move(note));
   SearchInput input;

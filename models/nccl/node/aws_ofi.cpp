@@ -1,11 +1,9 @@
 #include "models/nccl/node/aws_ofi.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
-#include <utility>
+
+#include "models/nccl/node/site_settings.hpp"
 
 namespace fabricast {
 namespace {
@@ -13,22 +11,11 @@ namespace {
 constexpr NcclVersion kNvlsMended{18, 5};
 
 /// EFA's generation, 0 = none.
-int generation_of(const std::vector<NodeDescription::Pci>& children) {
-  int out = 0;
-  for (const NodeDescription::Pci& pci : children) {
-    out = std::max(out, generation_of(pci.children));
-    if (!pci.nic) continue;
-    for (const NodeDescription::Net& net : pci.nic->nets)
-      if (net.network == NetKind::efa) out = std::max(out, pci.device == "0xefa0" ? 1 : 2);
-  }
-  return out;
-}
-
 int efa_generation(const NodeDescription& node) {
   int out = 0;
-  if (!node.is_of_parts) return out;
-  for (const NodeDescription::Cpu& cpu : node.cpus)
-    out = std::max(out, generation_of(cpu.children));
+  each_net(node, [&](const NodeDescription::Pci& pci, const NodeDescription::Net& net) {
+    if (net.network == NetKind::efa) out = std::max(out, pci.device == "0xefa0" ? 1 : 2);
+  });
   return out;
 }
 
@@ -42,8 +29,7 @@ Environment with_aws_ofi(const Environment& environment, const NodeDescription& 
                          NcclVersion version, std::vector<std::string>& warnings) {
   const int generation = is_there(environment) ? efa_generation(node) : 0;
   if (generation == 0) return environment;
-  std::vector<std::pair<const char*, const char*>> sets = {{"NCCL_BUFFSIZE", "8388608"},
-                                                           {"NCCL_P2P_NET_CHUNKSIZE", "524288"}};
+  Settings sets = {{"NCCL_BUFFSIZE", "8388608"}, {"NCCL_P2P_NET_CHUNKSIZE", "524288"}};
   if (generation == 1) {
     sets.emplace_back("NCCL_PROTO", "Simple");
   } else {
@@ -52,15 +38,7 @@ Environment with_aws_ofi(const Environment& environment, const NodeDescription& 
     sets.emplace_back("NCCL_NET_FORCE_FLUSH", "0");
   }
   if (version < kNvlsMended) sets.emplace_back("NCCL_NVLS_ENABLE", "0");
-  Environment out = environment;
-  std::string names;
-  for (const auto& [name, value] : sets) {
-    if (environment.get(name)) continue;
-    out.set(name, value);
-    names += fmt::format("{}{}={}", names.empty() ? "" : " ", name, value);
-  }
-  if (!names.empty()) warnings.push_back("aws-ofi-nccl sets " + names + ".");
-  return out;
+  return with_settings(environment, sets, "aws-ofi-nccl sets", warnings);
 }
 
 bool joins_rails(const Environment& environment, const NodeDescription& node) {

@@ -188,7 +188,10 @@ class Mapper {
                          to_text(modelled_version(out_.version))));
       return;
     }
-    out_.version = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell ? kNccl2_27_7 : kNccl2_21_5;
+    // A3 Mega's plugin came with NCCL 2.23 from February to August 2025 (gpudirect_tcp.hpp).
+    constexpr NcclVersion kOfTcpxo{23, 4};
+    const bool is_new = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell;
+    out_.version = run_.net_kind == "tcpxo" ? kOfTcpxo : is_new ? kNccl2_27_7 : kNccl2_21_5;
     note(fmt::format("nccl_version is not known: {}", to_text(out_.version)));
   }
 
