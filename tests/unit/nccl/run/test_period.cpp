@@ -21,8 +21,8 @@ struct Machines {
   Cluster cluster;
   Communicator communicator;
 
-  Machines(const char* topology, int nodes)
-      : cluster(load_cluster({topology, nodes, ""}, parts)),
+  Machines(const char* topology, int nodes, bool joins = false)
+      : cluster(load_cluster({topology, nodes, "", joins}, parts)),
         communicator(make_communicator(cluster, {})) {}
 
   CollectiveRun run(Collective collective, std::int64_t count) const {
@@ -113,7 +113,7 @@ TEST_CASE("period: a thread enqueues each send and receive of its GPUs") {
 
 TEST_CASE("period: of a call too large to be simulated in a row, as of a smaller one") {
   // A chain of 72 ranks: a lone call takes the way along the chain longer, however large it is.
-  const Machines machines("gb200-nvl72", 18);
+  const Machines machines("gb200-nvl72", 18, true);
   const CollectiveRun run = machines.run(Collective::broadcast, 1 << 26);
   const auto slices = [&](const CollectiveRun& one) {
     return job_size(machines.cluster, machines.parts.software, one,
