@@ -9,16 +9,11 @@
 
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/memory/communicator_use.hpp"
 #include "models/nccl/memory/memory_rows.hpp"
 #include "models/nccl/memory/memory_settings.hpp"
 
 namespace fabricast {
-
-/// What was called on a communicator so far.
-struct CommunicatorUse {
-  std::vector<Algorithm> algorithms;  ///< that some call took
-  std::vector<Collective> sends;      ///< alltoall, sendrecv, gather, scatter
-};
 
 /// All that some rank of a communicator takes.
 struct RankMemory {

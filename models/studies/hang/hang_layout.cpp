@@ -168,13 +168,14 @@ CallsOfLayout calls_of_layout(const std::string& layout, const HangFault* fault,
       fmt::format("one step of {}: {}", config.title, layout_line(step.config.layout)),
       calls_of(step),
       {}};
-  if (config.ep_kernels && has_own_kernels(config.ep_kernels->mode))
+  if (step.config.layout.expert > 1 && !nccl_brings_tokens(step.framework, config.ep_kernels))
     out.notes.push_back(fmt::format(
         "{} stands for dispatch or combine of {} kernels. NCCL's watchdog and Flight Recorder do "
         "not see them: a rank that waits there spins in a kernel. DeepEP's give up after 2e11 "
         "cycles, about 100 s (NUM_TIMEOUT_CYCLES, csrc/kernels/configs.cuh); the watchdog names "
         "NCCL's next call",
-        to_text(Collective::alltoall), kEpModeWords[config.ep_kernels->mode]));
+        to_text(Collective::alltoall),
+        config.ep_kernels ? kEpModeWords[config.ep_kernels->mode] : "DeepEP's or HybridEP's"));
   if (fault != nullptr) inject(*fault, out.calls);
   return out;
 }

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "models/hardware/cluster/gpus_used.hpp"
-#include "models/nccl/tuner/tuner.hpp"
 #include "models/studies/memory/memory_groups.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/add_once.hpp"
@@ -14,22 +13,6 @@
 
 namespace fabricast {
 namespace {
-
-/// What the tuner takes for the calls, and the sends and receives.
-CommunicatorUse use_of(const Communicator& communicator, const std::vector<MemoryCall>& calls) {
-  CommunicatorUse out;
-  if (communicator.ranks == 1) return out;  // a call is a copy
-  for (const MemoryCall& call : calls) {
-    if (!is_tuned(call.collective)) {
-      add_once(out.sends, call.collective);
-      continue;
-    }
-    const TunerDecision decision = decide(communicator.model, call.collective, call.size);
-    if (decision.algorithm) add_once(out.algorithms, *decision.algorithm);
-  }
-  std::ranges::sort(out.algorithms);
-  return out;
-}
 
 MemoryGroup group_of(const Site& site, const AskedGroup& asked, const MemoryConfig& config,
                      std::vector<std::string>& notes) {

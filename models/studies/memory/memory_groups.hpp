@@ -9,12 +9,6 @@
 
 namespace fabricast {
 
-struct MemoryCall {
-  Collective collective{};
-  Bytes size;  ///< says nothing of what the tuner does not choose for
-  bool operator==(const MemoryCall&) const = default;
-};
-
 struct AskedGroup {
   std::string name;
   Members members;  ///< nobody = all

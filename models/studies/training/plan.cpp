@@ -245,8 +245,7 @@ Plan plan_step(const StepConfig& config, const Framework& framework, const GpuCo
   filled.memory.count = std::llround(static_cast<double>(gpu.memory.count) * (1 - limits.headroom));
   std::vector<Fitting> candidates;
   for (const Layout& layout : layouts) {
-    const MemoryPlan memory =
-        plan_memory(config.model, layout, memory_rules(framework), filled.memory);
+    const MemoryPlan memory = step_memory({config.model, layout, framework, filled}, collectives);
     if (!memory.fits) {
       plan.too_large.push_back({layout, memory.use.all()});
       continue;

@@ -9,6 +9,7 @@
 #include "models/studies/bench/network.hpp"
 #include "models/studies/shared/site.hpp"
 #include "models/training/calls/rank_groups.hpp"
+#include "models/training/step/called_groups.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
@@ -82,6 +83,14 @@ MemoryRules memory_rules(const Framework& framework) {
   return {framework.gradient_bytes, framework.flash_attention, !framework.flash_attention};
 }
 
+MemoryPlan step_memory(const StepSetup& setup, CollectiveTimes& collectives) {
+  MemoryRules rules = memory_rules(setup.framework);
+  const bool by_nccl = nccl_brings_tokens(setup.framework, collectives.expert_wish());
+  for (const CalledGroup& called : called_groups(setup, by_nccl))
+    rules.nccl += static_cast<double>(collectives.communicator_bytes(called.group, called.calls));
+  return plan_memory(setup.model, setup.layout, rules, setup.gpu.memory);
+}
+
 NodesRequest step_nodes(const StepConfig& config, const Topology& topology) {
   NodesRequest asked = nodes_of(config, config.nodes);
   const int most = topology.cluster({1}).node().domain_nodes();
@@ -138,7 +147,7 @@ StepResult run_step(const StepConfig& config, const Framework& framework, const 
   result.config = config;
   result.framework = framework;
   result.gpu = gpu;
-  result.memory = plan_memory(config.model, config.layout, memory_rules(framework), gpu.memory);
+  result.memory = step_memory({config.model, config.layout, framework, gpu}, collectives);
   Layout& layout = result.config.layout;
   layout.recompute = result.memory.recompute;
   layout.full_share = result.memory.full_share;
@@ -190,8 +199,7 @@ void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
   collectives.prepare(for_each, [&] {
     for (Layout layout : layouts) {
       check_layout(config.model, layout);
-      const MemoryPlan memory =
-          plan_memory(config.model, layout, memory_rules(framework), gpu.memory);
+      const MemoryPlan memory = step_memory({config.model, layout, framework, gpu}, collectives);
       layout.recompute = memory.recompute;
       layout.full_share = memory.full_share;
       ask_step({config.model, layout, framework, gpu}, collectives);

@@ -44,6 +44,8 @@ struct StepCost {
 
 /// What the framework keeps in memory.
 MemoryRules memory_rules(const Framework& framework);
+/// By that, with the communicators of NCCL.
+MemoryPlan step_memory(const StepSetup& setup, CollectiveTimes& collectives);
 
 struct StepResult;
 /// By what is known of such steps (workloads/step_fits.yaml).

@@ -58,8 +58,7 @@ class PlacementCosts {
     } catch (const Error&) {
       return say(lies + ".");
     }
-    const MemoryPlan memory = plan_memory(result_.config.model, inside,
-                                          memory_rules(result_.framework), result_.gpu.memory);
+    const MemoryPlan memory = step_memory(setup(inside), collectives_);
     inside.recompute = memory.recompute;
     inside.full_share = memory.full_share;
     const RankSlots slots = collectives_.shapes().slots();

@@ -80,7 +80,8 @@ std::string memory_text(const StepResult& result) {
   add("optimizer state", use.optimizer);
   add("activations", use.activations);
   add("gathered units and buffers", use.transient);
-  add("contexts and fragmentation", use.reserved);
+  add("communicators of NCCL", use.nccl);
+  add("context and fragmentation", use.reserved);
   return table.text();
 }
 

@@ -121,7 +121,7 @@ struct Details {
        column::number("all_bytes", "B"), column::number("weights_bytes", "B"),
        column::number("gradients_bytes", "B"), column::number("optimizer_bytes", "B"),
        column::number("activations_bytes", "B"), column::number("transient_bytes", "B"),
-       column::number("reserved_bytes", "B")}};
+       column::number("nccl_bytes", "B"), column::number("reserved_bytes", "B")}};
   ReportTable costs{"costs",
                     {column::text("variation"), column::number("usd_per_gpu_hour", "USD"),
                      column::text("price_as_of"), column::number("usd_per_run", "USD")}};
@@ -143,7 +143,7 @@ struct Details {
     hidden.add(std::move(beside));
     const MemoryUse& use = result.memory.use;
     memory.add({variation, result.gpu.memory.count, use.all(), use.weights, use.gradients,
-                use.optimizer, use.activations, use.transient, use.reserved});
+                use.optimizer, use.activations, use.transient, use.nccl, use.reserved});
     if (!result.cost) return;
     const StepCost& cost = *result.cost;
     costs.add({variation, cost.gpu_hour, cost.as_of.empty() ? Json() : Json(cost.as_of),

@@ -23,6 +23,7 @@
 #include "models/nccl/base/memo.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/communicator/communicators.hpp"
+#include "models/nccl/memory/communicator_use.hpp"
 #include "models/nccl/run/affordable.hpp"
 #include "models/nccl/run/shared_links.hpp"
 #include "models/training/calls/placement.hpp"
@@ -76,6 +77,10 @@ class CollectiveTimes {
   /// `bytes` is the larger buffer of a rank, as nccl-tests counts. Nothing for one rank or none.
   CollectiveTime cost(Collective collective, const RankGroup& group, double bytes);
 
+  /// Bytes of GPU memory that NCCL takes of the rank that has most, for a communicator of such a
+  /// group with these calls. Groups of more ranks than are counted are taken for smaller ones.
+  std::int64_t communicator_bytes(const RankGroup& group, const std::vector<MemoryCall>& calls);
+
   /// An all-to-all by direct stores inside a node, at the rate of NVLink where there
   /// is one. REQUIRES: nodes_of(group) == 1.
   Duration store_time(const RankGroup& group, double bytes);
@@ -123,6 +128,8 @@ class CollectiveTimes {
   using Scene = std::tuple<SceneExchange, SceneExchange>;
   /// Experts, top k, hidden, datatype; tokens as a power of two.
   using RoundTrip = std::tuple<Shape, int, int, int, EpDatatype, int>;
+  /// What connects such a communicator.
+  using Connected = std::tuple<Shape, std::vector<Algorithm>, std::vector<Collective>>;
   /// With the questions that it is made of, where it is extrapolated.
   struct Found {
     CollectiveTime time;
@@ -181,6 +188,7 @@ class CollectiveTimes {
   std::map<std::tuple<Collective, Shape, std::int64_t>, const std::vector<Crowd>*> crowds_of_calls_;
   Memo<Scene, Slowdown> slowdowns_;
   Memo<RoundTrip, EpRoundTrip> round_trips_;
+  Memo<Connected, std::int64_t> communicator_bytes_;
   const ExpertKernels* kernels_ = nullptr;
   std::optional<ExpertWish> wish_;
   Answers found_;

@@ -82,7 +82,8 @@ std::vector<int> ranks_with(const Layout& layout, Among among, const RankGroup& 
   for (int b = 0; b < group.outer; ++b)
     for (int a = 0; a < group.size; ++a) out.push_back(first + a * group.stride + b * outer_stride);
   std::ranges::sort(out);
-  const bool fits = among == Among::everyone || std::ranges::all_of(out, [&](int one) {
+  const bool of_stages = among == Among::everyone || among == Among::stages;
+  const bool fits = of_stages || std::ranges::all_of(out, [&](int one) {
                       return one < layout.gpus && stage_of(layout, one) == stage_of(layout, rank);
                     });
   if (!fits)

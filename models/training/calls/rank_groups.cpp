@@ -33,5 +33,6 @@ RankGroup expert_data_group(const Layout& l) {
   return of_job(l, {l.expert_replicas(), l.expert * l.expert_tensor});
 }
 RankGroup stage_pair(const Layout& l) { return pairs(l, Axis::pipeline); }
+RankGroup pipeline_group(const Layout& l) { return {l.pipeline, l.stride(Axis::pipeline)}; }
 
 }  // namespace fabricast

@@ -15,5 +15,7 @@ RankGroup expert_tensor_group(const Layout& layout);
 RankGroup dense_data_group(const Layout& layout);
 RankGroup expert_data_group(const Layout& layout);
 RankGroup stage_pair(const Layout& layout);  ///< neighbours of the pipeline
+/// All stages, wherever they are: a job that does not fill nodes evenly has some of these, too.
+RankGroup pipeline_group(const Layout& layout);
 
 }  // namespace fabricast

@@ -20,6 +20,10 @@ void add(std::vector<GroupCall>& out, const std::vector<GroupCall>& calls) {
 
 }  // namespace
 
+bool nccl_brings_tokens(const Framework& framework, const std::optional<ExpertWish>& wish) {
+  return wish ? !has_own_kernels(wish->mode) : !framework.direct_dispatch;
+}
+
 GroupCall LayerCalls::in_16_bits(Among among, Collective collective, double bytes) const {
   return group_call(l_, among, collective, bytes, static_cast<std::int64_t>(bytes / kHalf));
 }

@@ -2,13 +2,19 @@
 // The collectives inside layers, per micro-batch: each of them, and the order in which a rank makes
 // them. layer_times.hpp has what they cost.
 
+#include <optional>
 #include <vector>
 
 #include "models/training/calls/group_call.hpp"
+#include "models/training/model/framework.hpp"
 
 namespace fabricast {
 
 inline constexpr double kHalf = 2;  // bytes of a 16-bit element
+
+/// Whether dispatch() is a call of NCCL: else DeepEP, HybridEP or what `wish` says bring tokens to
+/// their experts. `wish`: nothing = what the framework does.
+bool nccl_brings_tokens(const Framework& framework, const std::optional<ExpertWish>& wish);
 
 class LayerCalls {
  public:

@@ -226,10 +226,10 @@ class LayerModel : LayerParts {
 
   /// Each token's way to its experts, or back: k copies of each. Kernels that store directly fill
   /// NVLink, and send a token once to each node that has some of its experts.
-  double dispatch(bool by_nccl) {
+  double dispatch() {
     GroupCall call = calls_.dispatch();
     const int nodes = collectives_.nodes_of(call.group);
-    if (by_nccl || !f_.direct_dispatch) return seconds(cost(call).time);
+    if (nccl_brings_tokens(f_, collectives_.expert_wish())) return seconds(cost(call).time);
     if (nodes == 1)
       return f_.communication * seconds(collectives_.store_time(call.group, call.bytes));
     const Experts& e = *m_.experts;
@@ -269,7 +269,7 @@ class LayerModel : LayerParts {
       if (wish && has_own_kernels(wish->mode))
         experts_ = round_trips(*wish);
       else
-        experts_.forward = experts_.backward = 2 * dispatch(wish.has_value());
+        experts_.forward = experts_.backward = 2 * dispatch();
     }
     const double cut = cost({calls_.expert_tensor(Collective::all_gather),
                              calls_.expert_tensor(Collective::reduce_scatter)});

@@ -9,8 +9,9 @@ namespace {
 constexpr double kHalf = 2;  // bytes of bf16 and fp16
 constexpr double kFloat = 4;
 constexpr double kMasterAndMoments = 12;  // fp32 master, m, v
-constexpr double kContext = 4e9;          // contexts of CUDA and NCCL: 2 to 5 GB, assumed
-constexpr double kFragmentation = 1.03;   // 3 to 8 %, assumed at the low end
+// CUDA's context, code of kernels, workspaces of libraries: 0.5 to 2 GB, assumed.
+constexpr double kContext = 1.5e9;
+constexpr double kFragmentation = 1.03;  // 3 to 8 %, assumed at the low end
 
 double ratio(double a, int b) { return a / b; }
 
@@ -132,6 +133,7 @@ MemoryUse stage_memory(const Transformer& m, const Layout& l, int stage, Recompu
   if (l.pipeline > 1) out.transient += 2 * boundary;
   if (m.experts && l.expert > 1)
     out.transient += 2 * ratio(tokens(l) * m.experts->per_token * m.hidden * kHalf, l.tensor);
+  out.nccl = rules.nccl;
   out.reserved = kContext + (kFragmentation - 1) * (out.states() + out.activations);
   return out;
 }

@@ -24,6 +24,7 @@ struct MemoryRules {
   int gradient_bytes = 4;       ///< of an unsharded gradient
   bool flash_attention = true;  ///< false: scores are kept
   bool dropout = false;         ///< masks are kept (GPT recipes until 2022)
+  double nccl = 0;              ///< bytes of its communicators
 };
 
 /// Bytes of one micro-batch in one layer, as 16-bit mixed precision keeps them.
@@ -37,9 +38,10 @@ struct MemoryUse {
   double weights = 0, gradients = 0, optimizer = 0;
   double activations = 0;  ///< layers, embedding, logits
   double transient = 0;    ///< gathered units, buffers of collectives
-  double reserved = 0;     ///< contexts of CUDA and NCCL, fragmentation
+  double nccl = 0;         ///< its communicators
+  double reserved = 0;     ///< the context of CUDA, fragmentation
   double states() const { return weights + gradients + optimizer; }
-  double all() const { return states() + activations + transient + reserved; }
+  double all() const { return states() + activations + transient + nccl + reserved; }
 };
 
 /// The memory of the stage that needs most. `recompute` must not be automatic.

@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "models/training/layers/layer_calls.hpp"
+
 namespace fabricast {
 
 namespace {
 
-constexpr double kHalf = 2;  // bytes
 // Kernels of a layer that are no GEMM and no attention, with CUDA graphs: norms with residuals,
 // rotary and cache, activation, and what engines leave unfused. 6 to 10 in published engines.
 constexpr double kSmallKernels = 8;

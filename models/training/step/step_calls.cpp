@@ -163,6 +163,21 @@ std::vector<GroupCall> StepCalls::of(const StepIssue& issue) const {
   return out;
 }
 
+std::vector<GroupCall> StepCalls::of_layers() const {
+  std::vector<GroupCall> out;
+  const int moe_layers = setup_.model.moe_layers();
+  for (const bool moe : {false, true}) {
+    if ((moe ? moe_layers : setup_.model.layers - moe_layers) == 0) continue;
+    add(out, layers_.forward(moe));
+    add(out, layers_.backward(moe, l_.recompute));
+  }
+  for (const bool forward : {true, false}) {
+    add(out, layers_.embedding(forward));
+    add(out, layers_.output(forward));
+  }
+  return out;
+}
+
 /// With the embedding before the first layer, logits and loss after the last one.
 std::vector<GroupCall> StepCalls::of_layer(const StepIssue& issue, int layer) const {
   const Transformer& m = setup_.model;

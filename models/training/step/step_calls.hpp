@@ -41,6 +41,8 @@ class StepCalls {
 
   /// The calls of it, in order; of compute those inside layers.
   std::vector<GroupCall> of(const StepIssue& issue) const;
+  /// The calls inside layers of either kind, embedding and output: those of all compute together.
+  std::vector<GroupCall> of_layers() const;
 
   const ReplicaExchange& exchange() const { return exchange_; }
   /// Whether gradients of weights have passes of their own.

@@ -2,8 +2,9 @@
 // Method: sums and differences against the model asked directly; groups of a layout by hand.
 
 #include <doctest/doctest.h>
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "models/studies/memory/memory_groups.hpp"
@@ -119,6 +120,30 @@ TEST_CASE("memory: kernels that move tokens themselves need no communicator of N
   CHECK_FALSE(has_experts());
   step.ep_kernels.reset();
   CHECK(has_experts());
+  step.framework = "megatron-bridge";  // ships DeepEP and HybridEP
+  CHECK_FALSE(has_experts());
+}
+
+TEST_CASE("memory: a step counts what its communicators take") {
+  const PartsCatalogue parts = load_catalogue();
+  const ComputeCatalogue compute = load_compute();
+  for (const char* name : {"llama-3-70b", "deepseek-v3-gb200"}) {
+    CAPTURE(name);
+    const StepConfig step =
+        load_step(fmt::format("{}/../../scenarios/steps/{}.yaml", FABRICAST_TEST_DATA, name));
+    MemoryConfig asked;
+    static_cast<Job&>(asked) = step;
+    asked.layout = step;
+    const std::int64_t told = run_memory(asked, parts).cases.front().bytes(MemoryPlace::gpu);
+    const Site site = load_site(step, parts);
+    CollectiveTimes times = collectives_of(step, site, parts, CollectiveTimes::Estimate::bound);
+    const StepConfig whole = sized(step, site.cluster);
+    const MemoryPlan plan =
+        step_memory({whole.model, whole.layout, load_frameworks().at(step.framework),
+                     compute_of(compute, site.cluster)},
+                    times);
+    CHECK(plan.use.nccl == static_cast<double>(told));
+  }
 }
 
 TEST_CASE("memory: a rank that is not there") {

@@ -124,6 +124,12 @@ TEST_CASE("memory: the first recomputation that fits") {
   CHECK(plan(40).fits);
   CHECK(plan(40).use.all() > 39e9);  // no more layers than it takes
   CHECK_FALSE(plan(20).fits);
+  // What communicators take is missing to the rest.
+  MemoryRules rules;
+  rules.nccl = 20e9;
+  const MemoryPlan beside = plan_memory(model, l, rules, Bytes{80'000'000'000});
+  CHECK(beside.recompute == Recompute::lean);
+  CHECK(beside.use.all() == doctest::Approx(plan(60).use.all() + 20e9));
   l.recompute = Recompute::none;
   CHECK_FALSE(plan(50).fits);
 }
