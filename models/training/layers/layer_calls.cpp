@@ -52,9 +52,13 @@ std::vector<GroupCall> LayerCalls::context(bool forward) const {
   const double keys = kHalf * tokens() * (m_.key_width() + m_.value_width()) / l_.tensor;
   const double queries = kHalf * tokens() * m_.query_width() / l_.tensor;
   switch (l_.context_exchange) {
-    case ContextExchange::all_gather:
-      return {over_context(forward ? Collective::all_gather : Collective::reduce_scatter,
-                           keys * l_.context)};
+    case ContextExchange::all_gather: {
+      // Only a rank's own keys and values are kept: backward gathers them again (Transformer
+      // Engine, context_parallel.py, AttnFuncWithCPAndKVAllGather).
+      std::vector<GroupCall> out = {over_context(Collective::all_gather, keys * l_.context)};
+      if (!forward) out.push_back(over_context(Collective::reduce_scatter, keys * l_.context));
+      return out;
+    }
     case ContextExchange::all_to_all: {
       // Whole sequences of some heads in, and out again.
       std::vector<GroupCall> out = {over_context(Collective::alltoall, keys + queries),

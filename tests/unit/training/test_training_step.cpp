@@ -163,6 +163,28 @@ TEST_CASE("step: inputs of products are gathered as these take them") {
   CHECK(bytes(Precision::nvfp4) == 0.5625);
 }
 
+TEST_CASE("step: what attention needs of the rest of the sequence") {
+  // 512 tokens of each of 4 ranks; 4096 wide queries, keys and values cut by TP 2.
+  Layout l = layout(8, 2, 1, 1, 1, 8);
+  l.context = 4;
+  const Transformer model = gpt(4, 4096, 32);
+  const double rows = 2.0 * 512 * 4096 / 2;
+  const auto calls = [&](ContextExchange exchange, bool forward) {
+    l.context_exchange = exchange;
+    std::string out;
+    for (const GroupCall& call : LayerCalls(model, l).context(forward))
+      out += fmt::format("{} {}, ", to_text(call.collective), call.bytes / rows);
+    return out;
+  };
+  // Keys and values of all four ranks; backward has to gather them again.
+  CHECK(calls(ContextExchange::all_gather, true) == "all_gather 8, ");
+  CHECK(calls(ContextExchange::all_gather, false) == "all_gather 8, reduce_scatter 8, ");
+  CHECK(calls(ContextExchange::all_to_all, true) == "alltoall 3, alltoall 1, ");
+  CHECK(calls(ContextExchange::all_to_all, false) == "alltoall 1, alltoall 3, ");
+  CHECK(calls(ContextExchange::ring, true) == "sendrecv 2, ");
+  CHECK(calls(ContextExchange::ring, false) == "sendrecv 4, ");
+}
+
 TEST_CASE("step: products that hide TP's communication run in pieces of their rows") {
   OneNode site;
   const auto layer = [&](int tensor, bool overlap) {
