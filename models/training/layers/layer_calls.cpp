@@ -60,9 +60,10 @@ std::vector<GroupCall> LayerCalls::context(bool forward) const {
       return out;
     }
     case ContextExchange::all_to_all: {
-      // Whole sequences of some heads in, and out again.
+      // Whole sequences of some heads in, and what attention makes of them out again.
+      const double outputs = kHalf * tokens() * m_.attention_out_width() / l_.tensor;
       std::vector<GroupCall> out = {over_context(Collective::alltoall, keys + queries),
-                                    over_context(Collective::alltoall, queries)};
+                                    over_context(Collective::alltoall, outputs)};
       if (!forward) std::ranges::reverse(out);
       return out;
     }

@@ -165,8 +165,13 @@ void check_layout(const Transformer& model, const Layout& layout) {
   if (layout.document > layout.sequence)
     throw Error(fmt::format("documents of {} tokens do not fit into sequences of {}",
                             layout.document, layout.sequence));
-  if (layout.context > 1 && layout.context_exchange == ContextExchange::all_to_all)
-    check_divides(layout.tensor * layout.context, "TP x CP by all-to-all", model.heads, "heads");
+  if (layout.context > 1 && layout.context_exchange == ContextExchange::all_to_all) {
+    const int parts = layout.tensor * layout.context;
+    check_divides(parts, "TP x CP by all-to-all", model.heads, "heads");
+    // Latent attention makes keys and values of all heads before.
+    if (!model.latent)
+      check_divides(parts, "TP x CP by all-to-all", model.kv_heads, "key/value heads");
+  }
   if (layout.sequence_is_sharded())
     check_divides(layout.tensor, "TP", layout.sequence / layout.context * layout.micro_batch,
                   "tokens of a micro-batch");

@@ -181,6 +181,11 @@ TEST_CASE("step: what attention needs of the rest of the sequence") {
   CHECK(calls(ContextExchange::all_gather, false) == "all_gather 8, reduce_scatter 8, ");
   CHECK(calls(ContextExchange::all_to_all, true) == "alltoall 3, alltoall 1, ");
   CHECK(calls(ContextExchange::all_to_all, false) == "alltoall 1, alltoall 3, ");
+  // Latent attention: queries and keys of 192, values and outputs of 128 a head.
+  const Transformer latent = load_transformer("deepseek-v3");
+  l.context_exchange = ContextExchange::all_to_all;
+  const std::vector<GroupCall> there = LayerCalls(latent, l).context(true);
+  CHECK(there.front().bytes / there.back().bytes == (192 + 192 + 128) / 128.0);
   CHECK(calls(ContextExchange::ring, true) == "sendrecv 2, ");
   CHECK(calls(ContextExchange::ring, false) == "sendrecv 4, ");
 }

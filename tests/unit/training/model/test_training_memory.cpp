@@ -173,6 +173,15 @@ TEST_CASE("layout: what does not go together is said") {
   CHECK(complaint(gpt3, layout(8, 8, 1, 2, 1, 8)) == "VPP 2 needs PP > 1");
   CHECK(complaint(gpt3, layout(128, 1, 128, 1, 1, 8)) ==
         "PP 128 x VPP 1 makes 128 chunks of 96 layers");
+  Layout context = layout(32, 4, 1, 1, 1, 32);
+  context.context = 4;
+  context.context_exchange = ContextExchange::all_to_all;
+  CHECK(complaint(load_transformer("llama-3-70b"), context) ==
+        "TP x CP by all-to-all 16 does not divide key/value heads 8");
+  context.context = 2;
+  CHECK(complaint(load_transformer("llama-3-70b"), context) == "no error");
+  context.context = 8;
+  CHECK(complaint(load_transformer("deepseek-v3"), context) == "no error");
   Layout experts = layout(64, 8, 8, 1, 1, 64);
   experts.expert = 8;
   CHECK(complaint(gpt3, experts) == "gpt has no experts: EP 8 means nothing\nhint: leave ep away");
