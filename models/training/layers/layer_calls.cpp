@@ -104,11 +104,16 @@ void LayerCalls::experts(Calls& out) const {
 }
 
 void LayerCalls::feed_forward(Calls& out, bool moe, bool forward) const {
-  if (moe) {
-    experts(out);
-  } else {
+  if (!moe) {
     block(out, forward, {});
+    return;
   }
+  // The shared expert is an MLP of its own before the routed ones (Megatron, moe_layer.py and
+  // shared_experts.py).
+  const bool shares = m_.experts->shared_ffn > 0;
+  if (shares && forward) block(out, forward, {});
+  experts(out);
+  if (shares && !forward) block(out, forward, {});
 }
 
 std::vector<GroupCall> LayerCalls::forward(bool moe) const {

@@ -182,7 +182,12 @@ class LayerModel : LayerParts {
 
   void mlp_block() {
     norm_and_residual();
-    const double ffn = m_.ffn / static_cast<double>(l_.tensor), h = m_.hidden;
+    mlp(m_.ffn);
+  }
+
+  /// Cut by TP, as a whole `whole_ffn` wide.
+  void mlp(int whole_ffn) {
+    const double ffn = whole_ffn / static_cast<double>(l_.tensor), h = m_.hidden;
     const LinearTime in =
         linear({{(matrices(m_.mlp) - 1) * ffn, h}}, l_.precision, tokens_, pieces_in());
     elementwise(activation_bytes(ffn, false) * tokens_, activation_bytes(ffn, true) * tokens_);
@@ -218,10 +223,7 @@ class LayerModel : LayerParts {
     grouped(h, ffn);
     add_gemm(sum);
     elementwise(activation_bytes(ffn, false) * routed, activation_bytes(ffn, true) * routed);
-    if (e.shared_ffn > 0) {
-      const double shared = e.shared_ffn / static_cast<double>(l_.tensor);
-      linear({{(matrices(m_.mlp) - 1) * shared, h}, {h, shared}}, l_.precision, tokens_);
-    }
+    if (e.shared_ffn > 0) mlp(e.shared_ffn);
   }
 
   /// Each token's way to its experts, or back: k copies of each. Kernels that store directly fill

@@ -211,6 +211,37 @@ TEST_CASE("step: products that hide TP's communication run in pieces of their ro
   CHECK(layer(8, true).weight.gemm == layer(8, false).weight.gemm);
 }
 
+TEST_CASE("step: a shared expert is cut by TP as an MLP is") {
+  Layout l = layout(8, 4, 1, 1, 1, 8);
+  Transformer model = gpt(4, 4096, 32);
+  model.experts = Experts{.count = 16, .per_token = 2, .ffn = 2048};
+  const auto calls = [&](bool forward) {
+    std::vector<std::string> out;
+    const LayerCalls of(model, l);
+    for (const GroupCall& call : forward ? of.forward(true) : of.backward(true, Recompute::none))
+      out.emplace_back(to_text(call.collective));
+    return out;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(calls(true) == Words{"all_gather", "reduce_scatter"});  // attention's
+  model.experts->shared_ffn = 2048;
+  CHECK(calls(true) == Words{"all_gather", "reduce_scatter", "all_gather", "reduce_scatter"});
+  // Each gathers what it saved of its input, too.
+  CHECK(calls(false) == Words{"all_gather", "all_gather", "reduce_scatter", "all_gather",
+                              "all_gather", "reduce_scatter"});
+  // And takes as long as a dense MLP of that width.
+  OneNode site;
+  const LayerTime shared = layer_time(setup(model, l), true, site.collectives);
+  model.experts->shared_ffn = 0;
+  const LayerTime routed = layer_time(setup(model, l), true, site.collectives);
+  Transformer dense = gpt(4, 4096, 32);
+  dense.ffn = 2048;
+  const LayerTime block = layer_time(setup(dense, l), false, site.collectives);
+  CHECK(shared.forward.tensor - routed.forward.tensor ==
+        doctest::Approx(block.forward.tensor - routed.forward.tensor));
+  CHECK(shared.backward.gemm > routed.backward.gemm);
+}
+
 TEST_CASE("step: kernels without a time of their own start and end, too") {
   OneNode site;
   StepSetup s = setup(gpt(4, 4096, 32), layout(1, 1, 1, 1, 2, 2));
