@@ -70,13 +70,7 @@ double PromptLaunches::of(const ServeSetup& setup, double tokens) const {
 
 ServeTime PassTimes::at(const ServeBatch& asked, const EngineHost& host,
                         const PromptLaunches& launches) const {
-  ServeBatch batch = asked;
-  if (setup_.pipeline > 1) {
-    const double stages = std::clamp<double>(batch.prompts + batch.decodes, 1, setup_.pipeline);
-    for (double* part : {&batch.prompt_tokens, &batch.pairs, &batch.prompts, &batch.decodes,
-                         &batch.decode_tokens, &batch.context, &batch.all_tokens})
-      *part /= stages;
-  }
+  const ServeBatch batch = batch_of_stage(setup_, asked);
   const double tokens = batch.tokens();
   ServeTime out = alone_.at(tokens);
   if (setup_.copies() > 1 && tokens > 0) {

@@ -48,8 +48,7 @@ ServeTime hosted(ServeTime kernels, const EngineHost& host, double requests, dou
 
 class PassTimes {
  public:
-  /// For up to `tokens_max` tokens of a copy in a pass. A pipeline has as many batches under way as
-  /// stages: each holds its share of the requests, and all get a token while one goes through.
+  /// For up to `tokens_max` tokens of a copy in a pass, which batch_of_stage() divides.
   PassTimes(const ServeSetup& setup, double tokens_max, CollectiveTimes& collectives);
 
   ServeTime at(const ServeBatch& batch, const EngineHost& host,

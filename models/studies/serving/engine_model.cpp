@@ -57,8 +57,7 @@ TransferCosts transfer_costs(CollectiveTimes& collectives, const ServingCosts& c
 }
 
 std::int64_t blocks_of(const ServeConfig& config, const EngineModel& engine) {
-  const double memory = static_cast<double>(engine.passes.setup().gpu.memory.count);
-  const double left = memory * config.memory_share - engine.weights - kServeReserved / 2;
+  const double left = room_of_cache(config, engine.passes.setup().gpu, engine.weights);
   return std::max<std::int64_t>(
       0, static_cast<std::int64_t>(left / (engine.token_bytes * config.rules.block_tokens)));
 }

@@ -41,6 +41,14 @@ std::string loads_text(const ServeResult& result) {
   return table.text();
 }
 
+/// How long the GPU waits for the front end, which takes one prompt of a batch after another while
+/// those before are computed, in `computing` all of them.
+double front_end(const ServeConfig& config, const EngineHost& host, double computing) {
+  const double each = host.token * config.prompt;
+  const double before = computing * (config.batch - 1) / config.batch;
+  return host.front + std::max(each, each * config.batch - before);
+}
+
 ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
                       CollectiveTimes& collectives, const ServeEngine& engine) {
   ServeResult out;
@@ -50,16 +58,18 @@ ServeResult run_batch(const ServeConfig& config, const GpuCompute& gpu,
   setup.kernels = engine.kernels;
   out.prefill = hosted(prefill_time(setup, collectives), engine.host, setup.local_batch(),
                        config.rules.launches.of(setup, 1.0 * setup.local_batch() * config.prompt));
-  out.prefill.host += engine.host.front;
+  out.prefill.host += front_end(config, engine.host, out.prefill.total());
   out.memory = serve_memory(setup, static_cast<double>(config.prompt) + config.output);
-  const double left = static_cast<double>(gpu.memory.count) - kServeReserved - out.memory.weights;
+  const double left = room_of_cache(config, gpu, out.memory.weights);
   const double each = out.memory.cache / setup.local_batch();
   const double fitting = std::clamp(std::floor(left / each), 0.0, 1.0 * setup.local_batch());
   out.at_once = std::clamp(static_cast<int>(fitting) * config.copies(), 1, config.batch);
   out.fits = fitting == setup.local_batch();
   setup.batch = out.at_once;
-  out.decode = hosted(decode_time(setup, config.prompt + config.output / 2.0, collectives),
-                      engine.host, setup.local_batch(), 0);
+  const double requests = batch_of_stage(setup, {.decodes = 1.0 * setup.local_batch()}).decodes;
+  out.decode = (1 / config.rules.tokens_per_pass()) *
+               hosted(decode_time(setup, config.prompt + config.output / 2.0, collectives),
+                      engine.host, requests, 0);
   return out;
 }
 
@@ -89,6 +99,13 @@ void check_serve(const ServeConfig& config, const ServeLayout& layout, const Gpu
     throw Error(fmt::format("PP {} of {} layers", layout.pipeline, m.layers));
 }
 
+double room_of_cache(const ServeConfig& config, const GpuCompute& gpu, double weights) {
+  constexpr double kShare = 0.9;  // vLLM's gpu_memory_utilization
+  const auto memory = static_cast<double>(gpu.memory.count);
+  if (!config.engine && !config.memory_share) return memory - kServeReserved - weights;
+  return memory * config.memory_share.value_or(kShare) - kServeReserved / 2 - weights;
+}
+
 GpuCompute with_weights_only(GpuCompute gpu) {
   GemmRate& four_bits = gpu.gemm[static_cast<std::size_t>(Precision::nvfp4)];
   if (four_bits.peak == 0) four_bits = gpu.gemm[static_cast<std::size_t>(Precision::bf16)];
@@ -107,6 +124,7 @@ ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
                  config.prompt};
   out.data = layout.copies();
   out.cache_element = config.cache_element;
+  out.drafts = config.rules.drafts;
   out.flashinfer_blocks = config.flashinfer_blocks;
   // TensorRT's compiler does, which builds what published steps of no named release ran.
   out.fuses_quantising = !config.engine || config.rules.launches.compiled;

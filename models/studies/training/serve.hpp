@@ -45,10 +45,12 @@ struct ServeConfig : ServeLayout {
   BatchRules rules;                 ///< their blocks follow from the memory
   int workers = 1;                  ///< engines
   bool in_turn = false;             ///< requests go to them in turn, else to who has fewest
-  double memory_share = 0.9;        ///< of a GPU that an engine takes
   std::optional<PrefillPool> prefill;
   bool streams_layers = true;  ///< keys and values leave layer by layer, while prompts are computed
   ServeLimits limits;
+  /// Of a GPU that the engine takes; nothing: 0.9, or where no engine is named all but
+  /// kServeReserved.
+  std::optional<double> memory_share;
 };
 
 /// The same with another number of requests at once.
@@ -81,8 +83,11 @@ struct ServeResult {
 void check_serve(const ServeConfig& config, const ServeLayout& layout, const GpuCompute& gpu);
 /// A GPU that does not compute in 4 bits keeps weights so and computes in 16 (Marlin kernels).
 GpuCompute with_weights_only(GpuCompute gpu);
-/// Bytes that are nobody's keys and values: contexts of CUDA and NCCL, workspaces.
+/// Bytes that are nobody's keys and values: contexts of CUDA and NCCL, workspaces; half of them lie
+/// in the share of the memory that an engine leaves to others.
 inline constexpr double kServeReserved = 4e9;
+/// Bytes of a GPU that keys and values have beside so many of weights; below 0 they do not fit.
+double room_of_cache(const ServeConfig& config, const GpuCompute& gpu, double weights);
 /// Kernels and costs of an engine; by default NCCL's collectives and no host.
 struct ServeEngine {
   ServeKernels kernels = {};

@@ -333,6 +333,14 @@ void hide_experts(const ServeSetup& setup, ServeTime& time) {
   time.gemm += hidden * setup.kernels.sms_beside;
 }
 
+ServeBatch batch_of_stage(const ServeSetup& setup, ServeBatch batch) {
+  const double stages = std::clamp<double>(batch.prompts + batch.decodes, 1, setup.pipeline);
+  for (double* part : {&batch.prompt_tokens, &batch.pairs, &batch.prompts, &batch.decodes,
+                       &batch.decode_tokens, &batch.context, &batch.all_tokens})
+    *part /= stages;
+  return batch;
+}
+
 ServeTime pass_time(const ServeSetup& setup, const ServeBatch& batch,
                     CollectiveTimes& collectives) {
   ServeTime out =
@@ -361,10 +369,11 @@ ServeTime prefill_time(const ServeSetup& s, CollectiveTimes& collectives) {
 
 ServeTime decode_time(const ServeSetup& s, double context, CollectiveTimes& collectives) {
   ServeBatch batch;
-  batch.decodes = batch.decode_tokens = s.local_batch();
+  batch.decodes = s.local_batch();
+  batch.decode_tokens = batch.decodes * (1 + s.drafts);
   batch.context = batch.decodes * context;
-  batch.all_tokens = s.batch;
-  return pass_time(s, batch, collectives);
+  batch.all_tokens = 1.0 * s.batch * (1 + s.drafts);
+  return pass_time(s, batch_of_stage(s, batch), collectives);
 }
 
 ServeMemory serve_memory(const ServeSetup& s, double context) {

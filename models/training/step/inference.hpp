@@ -40,6 +40,7 @@ struct ServeSetup {
   bool flashinfer_blocks = false;
   /// A compiler fuses the quantising of a product's input with what computes it.
   bool fuses_quantising = false;
+  int drafts = 0;  ///< tokens that a pass checks for a request beside its next one
 
   int copies() const { return data > 0 ? data : expert; }
   int gpus_of_stage() const { return tensor * copies(); }
@@ -74,6 +75,10 @@ struct ServeBatch {
   double tokens() const { return prompt_tokens + decode_tokens; }
 };
 
+/// What a stage has of it: a pipeline has as many batches under way as stages, each with its share
+/// of the requests, and all of them get a token while one goes through.
+ServeBatch batch_of_stage(const ServeSetup& setup, ServeBatch batch);
+
 // A pass in its parts, which add up.
 /// The layers without attention: follows from numbers of tokens alone.
 ServeTime layers_time(const ServeSetup& setup, double tokens, double all_tokens,
@@ -95,7 +100,8 @@ ServeTime pass_time(const ServeSetup& setup, const ServeBatch& batch, Collective
 
 /// From the prompts of the batch to their first tokens.
 ServeTime prefill_time(const ServeSetup& setup, CollectiveTimes& collectives);
-/// One more token for every request, each with `context` tokens before it.
+/// One more token for every request, each with `context` tokens before it; with drafts as many as
+/// turn out to be right.
 ServeTime decode_time(const ServeSetup& setup, double context, CollectiveTimes& collectives);
 
 /// Bytes of a GPU: weights, and keys and values of the batch at `context` tokens.

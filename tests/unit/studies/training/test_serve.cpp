@@ -36,6 +36,76 @@ TEST_CASE("serve: bytes of weights and of keys and values") {
   CHECK(serve_memory(llama("llama-2-70b", 4, 1), 1000).cache == 327'680'000.0 / 4);
 }
 
+TEST_CASE("serve: keys and values have the room that the engine's queue has") {
+  ServeConfig config;
+  GpuCompute gpu;
+  gpu.memory = Bytes{80'000'000'000};
+  CHECK(room_of_cache(config, gpu, 10e9) == 80e9 - 4e9 - 10e9);
+  config.memory_share = 0.5;
+  CHECK(room_of_cache(config, gpu, 10e9) == 40e9 - 2e9 - 10e9);
+  config.memory_share.reset();
+  config.engine = newest(Engine::vllm);
+  CHECK(room_of_cache(config, gpu, 10e9) == 72e9 - 2e9 - 10e9);
+  config.memory_share = 0.95;
+  CHECK(room_of_cache(config, gpu, 10e9) == 76e9 - 2e9 - 10e9);
+
+  // 26 GB of weights and 3.36 GB of keys and values each, of 85.9 GB: 47.2, or with half of the
+  // memory 14.9.
+  config = {};
+  config.site.model = load_transformer("llama-2-13b");
+  config.site.topology = "dgx-a100";
+  config.site.layout.precision = Precision::fp16;
+  config.batch = 16;
+  config.prompt = config.output = 2048;
+  config.engine = newest(Engine::vllm);
+  config.memory_share = 0.9;
+  CHECK(run_serve(config, load_catalogue()).at_once == 14);
+  config.memory_share = 0.5;
+  CHECK(run_serve(config, load_catalogue()).at_once == 4);
+}
+
+TEST_CASE("serve: a batch alone takes what the queue's passes take") {
+  ServeSite site;
+  ServeConfig config;
+  config.site.model = load_transformer("llama-2-7b");
+  config.site.layout.precision = Precision::fp16;
+  config.batch = 8;
+  config.prompt = 1024;
+  config.output = 2;
+  config.pipeline = 4;
+  EngineHost host;
+  host.pass = 1e-3;
+  host.request = 1e-4;
+  const GpuCompute gpu = load_compute().at("A100_SXM4_80");
+  const ServeResult alone = run_serve(config, gpu, site.times, {{}, host});
+  // A stage has two of eight requests: 1 ms and twice 0.1.
+  CHECK(alone.decode.host == doctest::Approx(1.2e-3));
+  const auto pass = [&](int tokens_each) {
+    const PassTimes passes(serve_setup(config, config, gpu), 64, site.times);
+    ServeBatch batch;
+    batch.decodes = 8;
+    batch.decode_tokens = batch.all_tokens = 8 * tokens_each;
+    batch.context = 8 * 1025;
+    return passes.seconds(batch, host);
+  };
+  CHECK(alone.decode.total() == doctest::Approx(pass(1)));
+  // Three drafts, of which a half are right after those before: 1.875 tokens a pass.
+  config.rules.drafts = 3;
+  config.rules.acceptance = 0.5;
+  const ServeResult drafted = run_serve(config, gpu, site.times, {{}, host});
+  CHECK(drafted.decode.total() == doctest::Approx(pass(4) / 1.875));
+  CHECK(drafted.prefill.total() == alone.prefill.total());
+  // The front end takes prompts of 1024 tokens one after another, while those before are computed.
+  host.front = 3e-3;
+  const double computing = alone.prefill.total();
+  const auto waits = [&](double token) {
+    host.token = token;
+    return run_serve(config, gpu, site.times, {{}, host}).prefill.total() - computing;
+  };
+  CHECK(waits(1e-6) == doctest::Approx(3e-3 + 1024 * 1e-6));
+  CHECK(waits(1e-2) == doctest::Approx(3e-3 + 8 * 10.24 - computing * 7 / 8));
+}
+
 TEST_CASE("serve: a token reads all weights, more requests and more context cost more") {
   ServeSite site;
   const ServeSetup one = llama("llama-2-7b", 1, 1);
@@ -59,7 +129,9 @@ TEST_CASE("serve: TP trades reads for all-reduces, PP does not shorten a token")
   ServeSetup staged = llama("llama-2-70b", 4, 8);
   staged.pipeline = 2;
   const ServeTime pipe = decode_time(staged, 100, site.times);
-  CHECK(pipe.total() == doctest::Approx(four.total() + pipe.pipeline));
+  // Two batches of four requests are under way.
+  const ServeTime half = decode_time(llama("llama-2-70b", 4, 4), 100, site.times);
+  CHECK(pipe.total() == doctest::Approx(half.total() + pipe.pipeline));
 }
 
 TEST_CASE("serve: EP splits requests and experts, and adds all-to-alls") {
