@@ -376,6 +376,25 @@ ServeTime decode_time(const ServeSetup& s, double context, CollectiveTimes& coll
   return pass_time(s, batch_of_stage(s, batch), collectives);
 }
 
+namespace {
+
+/// Parameters that checkpoints in 8 and 4 bits have in 16: embedding, output, norms and routers
+/// (modules_to_not_convert in config.json of openai/gpt-oss-120b and Qwen/Qwen3-235B-A22B-FP8;
+/// ModelOpt: only linear operators within transformer blocks), and what projections_dtype() says.
+double kept_in_16_bits(const ServeSetup& s) {
+  const Transformer& m = s.model;
+  const ParameterCount count = count_parameters(m);
+  double out =
+      static_cast<double>(count.embedding + count.positions + count.output + norm_parameters(m));
+  if (m.experts) out += 1.0 * m.moe_layers() * m.hidden * m.experts->count;
+  if (s.precision != Precision::nvfp4 || !m.experts) return out;
+  double projections = static_cast<double>(count.attention);
+  if (m.latent) projections -= 1.0 * m.hidden * m.attention_out_width();
+  return out + m.layers * projections;
+}
+
+}  // namespace
+
 ServeMemory serve_memory(const ServeSetup& s, double context) {
   const ParameterCount count = count_parameters(s.model);
   ServeMemory out;
@@ -386,13 +405,7 @@ ServeMemory serve_memory(const ServeSetup& s, double context) {
   const double rest = static_cast<double>(all_parameters(s.model)) - experts;
   out.weights =
       element_bytes(s.precision) * (rest / s.tensor + experts / s.gpus_of_stage()) / s.pipeline;
-  if (s.precision == Precision::nvfp4 && s.model.experts) {
-    // What stays in 16 bits (projections_dtype()).
-    double kept = static_cast<double>(count.attention);
-    if (s.model.latent) kept -= static_cast<double>(s.model.hidden) * s.model.attention_out_width();
-    out.weights +=
-        (kHalf - element_bytes(s.precision)) * s.model.layers * kept / s.tensor / s.pipeline;
-  }
+  out.weights += (kHalf - element_bytes(s.precision)) * kept_in_16_bits(s) / s.tensor / s.pipeline;
   out.cache = s.local_batch() * cache_bytes(s, context);
   return out;
 }

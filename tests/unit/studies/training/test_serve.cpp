@@ -36,6 +36,21 @@ TEST_CASE("serve: bytes of weights and of keys and values") {
   CHECK(serve_memory(llama("llama-2-70b", 4, 1), 1000).cache == 327'680'000.0 / 4);
 }
 
+TEST_CASE("serve: embedding, output, norms and routers have 16 bits whatever the weights have") {
+  // 32,000 x 8192 twice, and 161 norms of 8192.
+  ServeSetup eight = llama("llama-2-70b", 1, 1);
+  const double all = serve_memory(eight, 1000).weights / 2;
+  eight.precision = Precision::fp8;
+  CHECK(serve_memory(eight, 1000).weights == all + 2.0 * 32'000 * 8192 + 161 * 8192);
+  eight.tensor = 8;
+  CHECK(serve_memory(eight, 1000).weights == (all + 2.0 * 32'000 * 8192 + 161 * 8192) / 8);
+  // 32,000 x 4096 twice, 65 norms, and 32 routers of 8 experts.
+  ServeSetup experts = llama("mixtral-8x7b", 1, 1);
+  const double of_experts = serve_memory(experts, 1000).weights / 2;
+  experts.precision = Precision::fp8;
+  CHECK(serve_memory(experts, 1000).weights == of_experts + 4096 * (2.0 * 32'000 + 65 + 32 * 8));
+}
+
 TEST_CASE("serve: keys and values have the room that the engine's queue has") {
   ServeConfig config;
   GpuCompute gpu;
@@ -309,9 +324,11 @@ TEST_CASE("serve: quantising apart takes time, attention beside 4-bit experts me
   setup.precision = Precision::nvfp4;
   const auto all = static_cast<double>(all_parameters(setup.model));
   const auto attention = static_cast<double>(count_parameters(setup.model).attention);
+  // Embedding and output of 201,088 words, 73 norms, 36 routers of 128 experts.
+  const double kept = 2880.0 * (2 * 201'088 + 73 + 36 * 128);
   const double four = element_bytes(Precision::nvfp4);
   CHECK(serve_memory(setup, 1000).weights ==
-        doctest::Approx(four * all + (2 - four) * 36 * attention));
+        doctest::Approx(four * all + (2 - four) * (36 * attention + kept)));
 }
 
 TEST_CASE("serve: mistakes in its file") {
