@@ -119,6 +119,7 @@ TEST_CASE("memory: kernels that move tokens themselves need no communicator of N
   };
   CHECK_FALSE(has_experts());
   step.ep_kernels.reset();
+  step.framework = "megatron";
   CHECK(has_experts());
   step.framework = "megatron-bridge";  // ships DeepEP and HybridEP
   CHECK_FALSE(has_experts());
