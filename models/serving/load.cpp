@@ -1,6 +1,7 @@
 #include "models/serving/load.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "sim/base/random.hpp"
@@ -11,14 +12,14 @@ namespace {
 
 constexpr int kRequestsMin = 100, kRequestsOpen = 1000, kRounds = 10;
 
-/// The smallest value that a share of all does not exceed.
+/// The smallest value that a share of all does not exceed. REQUIRES: values.
 double quantile(const std::vector<std::pair<double, double>>& sorted, double all, double share) {
   double below = 0;
   for (const auto& [value, times] : sorted) {
     below += times;
     if (below >= share * all * (1 - 1e-12)) return value;
   }
-  return sorted.empty() ? 0 : sorted.back().first;
+  return sorted.back().first;
 }
 
 int length(int most, double spread, Random& random) {
@@ -48,22 +49,23 @@ std::vector<ServeRequest> draw_requests(const OfferedLoad& load) {
   return out;
 }
 
-LatencySpread spread_of(std::vector<std::pair<double, double>> weighed) {
+std::optional<LatencySpread> spread_of(std::vector<std::pair<double, double>> weighed) {
   std::ranges::sort(weighed);
   double all = 0, sum = 0;
   for (const auto& [value, times] : weighed) all += times, sum += value * times;
-  if (all == 0) return {};
-  return {sum / all, quantile(weighed, all, 0.5), quantile(weighed, all, 0.9),
-          quantile(weighed, all, 0.99)};
+  if (all == 0) return std::nullopt;
+  return LatencySpread{sum / all, quantile(weighed, all, 0.5), quantile(weighed, all, 0.9),
+                       quantile(weighed, all, 0.99)};
 }
 
-LatencySpread spread_of(std::vector<double> values) {
+std::optional<LatencySpread> spread_of(std::vector<double> values) {
   std::vector<std::pair<double, double>> once;
   for (const double value : values) once.emplace_back(value, 1);
   return spread_of(std::move(once));
 }
 
 ServeFigures figures_of(const QueueResult& result, const ServeLimits& limits) {
+  assert(!result.requests.empty());
   ServeFigures out;
   std::vector<double> first, token, whole;
   double begin = result.end, input = 0, output = 0, good = 0, good_output = 0;
@@ -82,9 +84,9 @@ ServeFigures figures_of(const QueueResult& result, const ServeLimits& limits) {
   }
   const double span = result.end - begin;
   out.requests = static_cast<int>(result.requests.size());
-  out.first_token = spread_of(std::move(first));
+  out.first_token = *spread_of(std::move(first));
   out.per_token = spread_of(std::move(token));
-  out.whole = spread_of(std::move(whole));
+  out.whole = *spread_of(std::move(whole));
   out.between_tokens = spread_of(result.gaps);
   if (span <= 0) return out;
   out.requests_per_s = out.requests / span;

@@ -2,6 +2,7 @@
 // What arrives at engines, and what is said of how they served it.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/serving/queue.hpp"
@@ -30,9 +31,10 @@ std::vector<ServeRequest> draw_requests(const OfferedLoad& load);
 struct LatencySpread {
   double mean = 0, p50 = 0, p90 = 0, p99 = 0;
 };
-LatencySpread spread_of(std::vector<double> values);
+/// Nothing of no values.
+std::optional<LatencySpread> spread_of(std::vector<double> values);
 /// Of values that occur so many times.
-LatencySpread spread_of(std::vector<std::pair<double, double>> weighed);
+std::optional<LatencySpread> spread_of(std::vector<std::pair<double, double>> weighed);
 
 /// Seconds; 0 = no limit.
 struct ServeLimits {
@@ -43,13 +45,15 @@ struct ServeLimits {
 
 struct ServeFigures {
   int requests = 0;
-  LatencySpread first_token, per_token, between_tokens, whole;  ///< seconds
+  LatencySpread first_token, whole;                        ///< seconds
+  std::optional<LatencySpread> per_token, between_tokens;  ///< of requests of several tokens
   double requests_per_s = 0, input_per_s = 0, output_per_s = 0;
   double within = 1;          ///< share of requests within the limits
   double goodput = 0;         ///< requests per second within them
   double output_goodput = 0;  ///< their output tokens per second
 };
 
+/// REQUIRES: a request or more.
 ServeFigures figures_of(const QueueResult& result, const ServeLimits& limits);
 
 }  // namespace fabricast

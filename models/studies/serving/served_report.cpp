@@ -63,11 +63,14 @@ ReportTable queue_table(const Served& result) {
 
 ReportTable latency_table_of(const ServeFigures& f) {
   ReportTable out("latency", {text("what"), s("mean_s"), s("p50_s"), s("p90_s"), s("p99_s")});
-  for (const auto& [name, one] : {std::pair{"ttft", f.first_token},
-                                  {"tpot", f.per_token},
-                                  {"itl", f.between_tokens},
-                                  {"request", f.whole}})
-    out.add({name, one.mean, one.p50, one.p90, one.p99});
+  const auto add = [&](const char* name, const std::optional<LatencySpread>& one) {
+    if (one) return out.add({name, one->mean, one->p50, one->p90, one->p99});
+    out.add({name, Json(), Json(), Json(), Json()});
+  };
+  add("ttft", f.first_token);
+  add("tpot", f.per_token);
+  add("itl", f.between_tokens);
+  add("request", f.whole);
   return out;
 }
 
@@ -83,9 +86,10 @@ ReportTable candidates_table(const std::vector<FewestEngines>& candidates) {
       cells.insert(cells.end(), 6, Json());
     } else {
       const ServeFigures& f = one.load->figures;
-      for (const Json& cell : {Json(one.workers), Json(one.workers * l.gpus()), Json(f.within),
-                               Json(f.first_token.p90), Json(f.per_token.p90),
-                               or_null(one.load->per_million(f.output_per_s))})
+      for (const Json& cell :
+           {Json(one.workers), Json(one.workers * l.gpus()), Json(f.within),
+            Json(f.first_token.p90), f.per_token ? Json(f.per_token->p90) : Json(),
+            or_null(one.load->per_million(f.output_per_s))})
         cells.push_back(cell);
     }
     cells.push_back(one.why_not);

@@ -38,9 +38,10 @@ std::string latency_table(const ServeFigures& f) {
   TextTable table;
   table.add({"", "mean", "p50", "p90", "p99"});
   for (std::size_t column = 1; column < 5; ++column) table.align_right(column);
-  const auto add = [&](const char* name, const LatencySpread& one) {
-    table.add(
-        {name, time_text(one.mean), time_text(one.p50), time_text(one.p90), time_text(one.p99)});
+  const auto add = [&](const char* name, const std::optional<LatencySpread>& one) {
+    if (!one) return table.add({name, "-", "-", "-", "-"});
+    table.add({name, time_text(one->mean), time_text(one->p50), time_text(one->p90),
+               time_text(one->p99)});
   };
   add("time to first token (TTFT)", f.first_token);
   add("time per output token (TPOT)", f.per_token);
@@ -103,7 +104,7 @@ std::string candidates_text(const Served& result) {
     const auto usd = one.load->per_million(f.output_per_s);
     table.add({to_text(one.layout), fmt::format("{}", one.workers),
                fmt::format("{}", one.workers * one.layout.gpus()), share_text(f.within),
-               time_text(f.first_token.p90), time_text(f.per_token.p90),
+               time_text(f.first_token.p90), f.per_token ? time_text(f.per_token->p90) : "-",
                usd ? fmt::format("{:.3g}", *usd) : "-"});
   }
   return fmt::format("\nfewest GPUs for {:g} requests/s with {:.0f} % of requests within limits\n",

@@ -136,8 +136,9 @@ class Validation {
         const ServeQueue queue = queue_of(config, *one.main, one.prefill, host, one.transfer);
         const ServeFigures figures =
             figures_of(run_queue(queue, draw_requests(*config.load)), ServeLimits{});
-        const auto of = [&](const LatencySpread& spread) {
-          return rows()[one.row].medians ? spread.p50 : spread.mean;
+        const auto of = [&](const std::optional<LatencySpread>& spread) {
+          if (!spread) return 0.0;
+          return rows()[one.row].medians ? spread->p50 : spread->mean;
         };
         out[i] = {of(figures.first_token), of(figures.per_token), figures.output_per_s};
       } catch (const Error&) {

@@ -335,11 +335,21 @@ TEST_CASE("load: lengths and arrivals are drawn, always the same") {
 }
 
 TEST_CASE("load: percentiles of values that occur several times") {
-  const LatencySpread spread =
-      spread_of(std::vector<std::pair<double, double>>{{1, 98}, {5, 1}, {9, 1}});
-  CHECK(spread.mean == doctest::Approx((98 + 5 + 9) / 100.0));
-  CHECK(spread.p50 == 1);
-  CHECK(spread.p99 == 5);
+  const auto spread = spread_of(std::vector<std::pair<double, double>>{{1, 98}, {5, 1}, {9, 1}});
+  REQUIRE(spread);
+  CHECK(spread->mean == doctest::Approx((98 + 5 + 9) / 100.0));
+  CHECK(spread->p50 == 1);
+  CHECK(spread->p99 == 5);
+}
+
+TEST_CASE("load: requests of one token have no time per further token") {
+  QueueResult result;
+  result.requests = {{0, 0.1, 0.1, 10, 1}, {0, 0.3, 0.3, 10, 1}};
+  result.end = 0.3;
+  const ServeFigures figures = figures_of(result, {});
+  CHECK(figures.first_token.mean == doctest::Approx(0.2));
+  CHECK_FALSE(figures.per_token);
+  CHECK_FALSE(figures.between_tokens);
 }
 
 TEST_CASE("load: goodput counts requests within both limits") {
