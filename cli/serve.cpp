@@ -1,5 +1,4 @@
 #include <memory>
-#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/options/values.hpp"
@@ -22,20 +21,12 @@ struct ServeOptions {
 
 /// What the command line says in place of the file.
 ServedQuestion asked(const ServeOptions& options) {
-  std::optional<EngineRelease> engine;
+  ServeOverrides overrides{{}, options.rate, options.concurrency};
   if (!options.engine.empty())
-    engine = of_option("--engine", [&] { return parse_engine(options.engine); });
-  ServedQuestion out{load_serve(options.file, engine), options.find_gpus};
+    overrides.engine = of_option("--engine", [&] { return parse_engine(options.engine); });
+  ServedQuestion out{load_serve(options.file, overrides), options.find_gpus};
   ServeConfig& config = out.config;
   config.site.parts = options.parts;
-  if (options.rate > 0 || options.concurrency > 0) {
-    OfferedLoad load = config.load.value_or(OfferedLoad{});
-    load.prompt = config.prompt;
-    load.output = config.output;
-    load.rate = options.rate;
-    load.concurrency = options.concurrency;
-    config.load = load;
-  }
   if (options.requests > 0) {
     if (!config.load) throw Error("--requests without a load", "say --rate or --concurrency");
     config.load->requests = options.requests;
@@ -61,12 +52,14 @@ void add_serve(CLI::App& app, Action& action) {
       ->excludes(rate);
   command->add_option("--requests", options->requests, "how many in all")
       ->check(whole_number(1, 1'000'000));
-  command->add_option("--workers", options->workers, "engines side by side")
-      ->check(whole_number(1, 10'000));
+  auto* workers = command->add_option("--workers", options->workers, "engines side by side");
+  workers->check(whole_number(1, 10'000));
   command->add_option("--engine", options->engine,
                       "vllm, sglang or trtllm, with a release like vllm:0.14.0");
-  command->add_flag("--find-gpus", options->find_gpus,
-                    "the fewest GPUs that serve --rate within the file's sla");
+  command
+      ->add_flag("--find-gpus", options->find_gpus,
+                 "the fewest GPUs that serve --rate within the file's sla")
+      ->excludes(workers);
   add_parts_option(*command, options->parts);
   add_answer_options(*command, options->format);
   add_jobs_option(*command);

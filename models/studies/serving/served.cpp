@@ -21,7 +21,6 @@ class Serving {
             collectives_of(config_.site, site_, parts, CollectiveTimes::Estimate::simulated)),
         data_(load_engine_data(parts.software)),
         gpu_(with_weights_only(compute_of(load_compute(), site_.cluster))) {
-    if (config_.load && !config_.engine) config_.engine = newest(Engine::vllm);
     if (config_.engine) host_ = data_.serving.of(config_.engine->engine);
     const PriceTable prices = load_prices().gpus;
     if (const auto found = prices.find(gpu_.name); found != prices.end())

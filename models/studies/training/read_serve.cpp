@@ -81,9 +81,29 @@ PrefillPool read_prefill(Reader in) {
   return out;
 }
 
+std::optional<OfferedLoad> load_of(Reader& in, const ServeOverrides& overrides) {
+  std::optional<OfferedLoad> out;
+  if (there(in, "load")) out = read_load(in.child("load"));
+  if (overrides.rate == 0 && overrides.concurrency == 0) return out;
+  if (!out) out.emplace();
+  out->rate = overrides.rate;
+  out->concurrency = overrides.concurrency;
+  return out;
+}
+
+std::optional<EngineRelease> engine_of(Reader& in, const ServeOverrides& overrides, bool queues) {
+  std::optional<EngineRelease> out;
+  if (there(in, "engine")) {
+    const std::string own = in.text("engine");
+    out = placed(in.place("engine"), [&] { return parse_engine(own); });
+  }
+  if (overrides.engine) return overrides.engine;
+  if (!out && queues) out = newest(Engine::vllm);
+  return out;
+}
+
 /// What a queue needs, all of it optional.
 void read_queue(Reader& in, ServeConfig& out) {
-  if (there(in, "load")) out.load = read_load(in.child("load"));
   out.workers = in.whole("workers", 1, kWorkersMax, 1);
   if (there(in, "router")) out.in_turn = in.choice("router", {"fewest", "in-turn"}) == 1;
   if (there(in, "memory_share")) out.memory_share = in.number("memory_share", 0.1, 1);
@@ -125,7 +145,7 @@ BatchRules engine_rules(const EngineRelease& engine) {
 }
 
 ServeConfig parse_serve(const std::string& text, const std::string& file,
-                        const std::optional<EngineRelease>& engine) {
+                        const ServeOverrides& overrides) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   in.kind("serve");
@@ -133,11 +153,8 @@ ServeConfig parse_serve(const std::string& text, const std::string& file,
   read_site(in, file, out.site);
   out.site.layout.precision = read_precision(in, "precision");
   if (in.has("parallel")) static_cast<ServeLayout&>(out) = read_serve_layout(in.child("parallel"));
-  if (there(in, "engine")) {
-    const std::string own = in.text("engine");
-    out.engine = placed(in.place("engine"), [&] { return parse_engine(own); });
-  }
-  if (engine) out.engine = engine;
+  out.load = load_of(in, overrides);
+  out.engine = engine_of(in, overrides, out.load.has_value());
   if (there(in, "kv_cache"))
     out.cache_element = in.choice("kv_cache", {"fp8", "bf16"}) == 0 ? 1 : 2;
   if (there(in, "block_products"))
@@ -156,8 +173,8 @@ ServeConfig parse_serve(const std::string& text, const std::string& file,
   return out;
 }
 
-ServeConfig load_serve(const std::string& path, const std::optional<EngineRelease>& engine) {
-  return parse_serve(read_text_file(path, "fabricast serve takes a file"), path, engine);
+ServeConfig load_serve(const std::string& path, const ServeOverrides& overrides) {
+  return parse_serve(read_text_file(path, "fabricast serve takes a file"), path, overrides);
 }
 
 }  // namespace fabricast

@@ -112,10 +112,16 @@ std::string serve_text(const ServeResult& result);
 /// (GUARANTEED_NO_EVICT). All have 8192 tokens a pass here, as InferenceX and trtllm-serve do.
 BatchRules engine_rules(const EngineRelease& engine);
 
-/// A file of `kind: serve`; with `engine` in place of the file's, under the file's own rules where
-/// it has any. Throws Error.
-ServeConfig load_serve(const std::string& path, const std::optional<EngineRelease>& engine = {});
+/// What stands in place of the file's words.
+struct ServeOverrides {
+  std::optional<EngineRelease> engine;
+  double rate = 0;      ///< of requests that arrive at random, or
+  int concurrency = 0;  ///< so many at a time; with neither the file's load, if it has one
+};
+/// A file of `kind: serve`. A load is served by the newest vLLM unless an engine is named; passes
+/// are formed as the engine does (engine_rules()), where the file says nothing else. Throws Error.
+ServeConfig load_serve(const std::string& path, const ServeOverrides& overrides = {});
 ServeConfig parse_serve(const std::string& text, const std::string& file,
-                        const std::optional<EngineRelease>& engine = {});
+                        const ServeOverrides& overrides = {});
 
 }  // namespace fabricast

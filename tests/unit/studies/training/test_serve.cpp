@@ -347,6 +347,30 @@ TEST_CASE("serve: mistakes in its file") {
 
 // 3 ms of tokens under way beside 2 ms of compute: 1 ms is left, and compute misses a tenth of its
 // multiprocessors for 2 ms.
+// vLLM lets in 1024 requests and has graphs of 512 tokens (engine_rules()), whoever says that it is
+// vLLM; SGLang lets in 2048.
+TEST_CASE("serve: a load without an engine is vLLM's, with vLLM's passes") {
+  const std::string file =
+      "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nprecision: bf16\nbatch: 1\n"
+      "prompt: 128\noutput: 128\nbatching: {token_budget: 4096}\n";
+  const std::string load = "load: {concurrency: 4, spread: 0.5}\n";
+  const auto is_vllm = [](const ServeConfig& config) {
+    return to_text(config.engine.value()) == to_text(newest(Engine::vllm)) &&
+           config.rules.requests_max == 1024 && config.rules.launches.graph_tokens == 512 &&
+           config.rules.launches.compiled && config.rules.token_budget == 4096;
+  };
+  CHECK(is_vllm(parse_serve(file + load, "s.yaml")));
+  CHECK(is_vllm(parse_serve(file + load + "engine: vllm\n", "s.yaml")));
+  CHECK(is_vllm(parse_serve(file, "s.yaml", {{}, 2.0, 0})));
+  CHECK_FALSE(parse_serve(file, "s.yaml").engine);
+  const ServeConfig other = parse_serve(file + load, "s.yaml", {newest(Engine::sglang), 2.0, 0});
+  CHECK(other.rules.requests_max == 2048);
+  CHECK(other.rules.token_budget == 4096);
+  CHECK(other.load->rate == 2);
+  CHECK(other.load->concurrency == 0);
+  CHECK(other.load->spread == 0.5);
+}
+
 TEST_CASE("serve: half of a batch hides what the other half sends") {
   ServeSetup setup;
   ServeTime time;
