@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,7 +30,13 @@ class Pieces {
     const std::size_t all = std::min(threads_max, count_);
     at_work_ = all;  // before the first of them may end
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < all; ++i) threads.emplace_back([this] { work(); });
+    threads.reserve(all);
+    try {
+      while (threads.size() + 1 < all) threads.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // no more may be made: those that there are do it
+      const std::lock_guard lock(mutex_);
+      at_work_ -= all - 1 - threads.size();
+    }
     if (all > 0) work();
     wait();
     if (failure_) std::rethrow_exception(failure_);

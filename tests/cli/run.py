@@ -10,6 +10,7 @@ import difflib
 import json
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -214,6 +215,17 @@ def full_disk():
             assert ran.stderr.endswith("fabricast: the output could not be written\n"), ran
 
 
+def threads_that_cannot_be_made():
+    """Stacks of threads that do not fit into the address space: one thread does all."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (2 << 30, 2 << 30))
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))
+
+    ask = "bench --topology dgx-h100 --nodes 1,2 --sizes 1MiB,1GiB --jobs 4 --format csv"
+    few, many = run(ask, preexec_fn=limit), run(ask)
+    assert few.returncode == 0 and few.stdout == many.stdout, few
+
+
 def main():
     if "--transcript" in sys.argv:
         diff = transcript(sys.argv[-1])
@@ -224,7 +236,7 @@ def main():
                   xml_is_a_topology, text_is_read_like_nccl_tests, variables_act,
                   nccl_tests_sizes, trace_is_a_timeline, failed_expectation, sarif_is_sarif,
                   lint_reads_stdin, variables_are_listed, rules_are_documented,
-                  advice_is_written, full_disk]:
+                  advice_is_written, full_disk, threads_that_cannot_be_made]:
         try:
             check()
             print(f"ok      {check.__name__}")
