@@ -8,6 +8,7 @@
 #include "library/report_content.hpp"
 #include "library/translate.hpp"
 #include "library/words.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast::api {
 namespace {
@@ -21,7 +22,7 @@ class Said {
   void tell(std::string_view text) {
     if (!listener_.said || failure_) return;
     try {
-      listener_.said(text);
+      listener_.said(utf8_text(text));
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -38,15 +39,15 @@ class Said {
 std::shared_ptr<const Report::Content> content_of(const std::vector<std::string>& words,
                                                   const Listener& listener) {
   auto out = std::make_shared<Report::Content>();
-  out->study = words.front();
-  out->command = typed_command(words);
+  out->study = utf8_text(words.front());
+  out->command = utf8_text(typed_command(words));
   Answers answers;
   answers.prints = false;
   answers.progress = listener.progress ? listener.progress : [](double) {};
   answers.poll = listener.poll;
   answers.as_report = [&](const fabricast::Report& report) { out->keep(report); };
   Said said(listener);
-  const StreamListener streams([&](std::string_view text) { out->text += text; },
+  const StreamListener streams([&](std::string_view text) { out->text += utf8_text(text); },
                                [&](std::string_view text) { said.tell(text); });
   std::optional<HtmlOutput> html;
   const int code = run_program(words, answers, [&](const CLI::App& command) {

@@ -11,6 +11,7 @@
 #include "library/translate.hpp"
 #include "library/words.hpp"
 #include "models/studies/bench/estimator.hpp"
+#include "text/quoting.hpp"
 #include "text/words.hpp"
 
 namespace fabricast::api {
@@ -51,11 +52,11 @@ struct Estimator::Content {
     const StreamListener streams(
         [](std::string_view) {},
         [&](std::string_view text) {
-          notes.emplace_back(text.substr(0, text.find_last_not_of('\n') + 1));
+          notes.push_back(utf8_text(text.substr(0, text.find_last_not_of('\n') + 1)));
         });
     asked = ask_bench(words_of(site));
     estimator.emplace(asked->config, asked->parts, asked->bands);
-    notes.insert(notes.end(), estimator->notes().begin(), estimator->notes().end());
+    for (const std::string& note : estimator->notes()) notes.push_back(utf8_text(note));
   }
 
   Estimate estimate(Collective collective, std::int64_t bytes, std::string_view datatype, int ranks,

@@ -5,6 +5,7 @@
 #include "library/translate.hpp"
 #include "models/io/pages/page.hpp"
 #include "models/io/report/answer.hpp"
+#include "text/quoting.hpp"
 #include "text/words.hpp"
 
 namespace fabricast::api {
@@ -14,9 +15,9 @@ Cell cell_of(const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_number_float()) return value.get<double>();
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return utf8_text(value.get_ref<const std::string&>());
   if (value.is_null()) return std::monostate();
-  return value.dump();
+  return json_line(value);
 }
 
 /// A whole figure in a column of numbers is one of them.
@@ -55,7 +56,8 @@ void Report::Content::keep(const fabricast::Report& given) {
     return std::string_view(column_words.emplace_back(word));
   };
   report = given;
-  notes = given.notes;
+  notes.clear();
+  for (const std::string& note : given.notes) notes.push_back(utf8_text(note));
   for (ReportTable& table : report->tables) {
     std::vector<ReportColumn> columns;
     for (const ReportColumn& column : table.columns())
@@ -75,8 +77,9 @@ const fabricast::Report& Report::Content::must() const {
 Report::Report(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
 
 const std::string& Report::study() const { return content_->study; }
+const std::string& Report::command() const { return content_->command; }
 std::string Report::answer() const {
-  return content_->report ? answer_of(*content_->report) : std::string();
+  return content_->report ? utf8_text(answer_of(*content_->report)) : std::string();
 }
 const std::vector<std::string>& Report::notes() const { return content_->notes; }
 const std::vector<Table>& Report::tables() const { return content_->tables; }
@@ -98,10 +101,10 @@ std::string Report::csv(std::string_view table) const {
   return translated([&] {
     const fabricast::Report& all = content_->must();
     if (all.tables.empty()) throw fabricast::Error(content_->study + " has no tables");
-    if (table.empty()) return report_csv(all);
+    if (table.empty()) return utf8_text(report_csv(all));
     fabricast::Report one;
     one.tables = {found_table(all, table)};
-    return report_csv(one);
+    return utf8_text(report_csv(one));
   });
 }
 
@@ -109,6 +112,14 @@ std::string Report::html() const {
   return translated([&] {
     PagePart part = part_of(content_->must());
     part.command = content_->command;
+    return report_page({std::move(part)});
+  });
+}
+
+std::string page_of(std::string_view json, const std::string& command) {
+  return translated([&] {
+    PagePart part = read_part(std::string(json), "json");
+    part.command = command;
     return report_page({std::move(part)});
   });
 }

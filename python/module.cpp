@@ -159,10 +159,12 @@ PYBIND11_MODULE(_fabricast, module) {
   });
   module.def("ask", &ask);
   module.def("studies", &studies);
+  module.def("page_of", &api::page_of, py::call_guard<py::gil_scoped_release>());
 
   const auto unlocked = py::call_guard<py::gil_scoped_release>();
   py::class_<api::Report>(module, "Report")
       .def_property_readonly("study", &api::Report::study)
+      .def_property_readonly("command", &api::Report::command)
       .def_property_readonly("answer", &api::Report::answer)
       .def_property_readonly("notes", &api::Report::notes)
       .def_property_readonly("holds", &api::Report::holds)

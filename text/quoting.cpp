@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <optional>
@@ -13,20 +14,8 @@ unsigned byte_at(std::string_view text, std::size_t i) {
   return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
 }
 
-/// Bytes of the UTF-8 sequence that begins here; 1 for one byte that is none.
-std::size_t sequence_bytes(std::string_view text, std::size_t i) {
-  const unsigned lead = byte_at(text, i);
-  const std::size_t wanted = lead >= 0xf0 && lead < 0xf8   ? 4
-                             : lead >= 0xe0 && lead < 0xf0 ? 3
-                             : lead >= 0xc2 && lead < 0xe0 ? 2
-                                                           : 1;
-  for (std::size_t k = 1; k < wanted; ++k) {
-    if ((byte_at(text, i + k) & 0xc0U) != 0x80U) return 1;
-  }
-  return wanted;
-}
-
-constexpr std::string_view kLineSeparator = "\u2028", kParagraphSeparator = "\u2029";
+constexpr std::string_view kLineSeparator = "\u2028", kParagraphSeparator = "\u2029",
+                           kReplacement = "\uFFFD";
 
 /// The control character that begins here, of ASCII or of ISO 8859-1, where it is one.
 std::optional<unsigned> control_at(std::string_view text, std::size_t i, std::size_t bytes) {
@@ -41,7 +30,7 @@ std::optional<unsigned> control_at(std::string_view text, std::size_t i, std::si
 template <class Write>
 void for_each_character(std::string_view text, Write write) {
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t bytes = sequence_bytes(text, i);
+    const std::size_t bytes = std::max<std::size_t>(1, utf8_length(text, i));
     write(text.substr(i, bytes), control_at(text, i, bytes));
     i += bytes;
   }
@@ -53,7 +42,39 @@ bool is_line_break(std::string_view character) {
 
 std::string visible(unsigned control) { return fmt::format("\\u{:04x}", control); }
 
+bool is_broken(std::string_view character) {
+  return character.size() == 1 && byte_at(character, 0) >= 0x80;
+}
+
 }  // namespace
+
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const unsigned lead = byte_at(text, at);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead < 0xc2   ? 0
+                             : lead < 0xe0 ? 2
+                             : lead < 0xf0 ? 3
+                             : lead < 0xf5 ? 4
+                                           : 0;
+  // The second byte of some says whether the form is too long, a surrogate or beyond the last.
+  const unsigned second = byte_at(text, at + 1);
+  const unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  if (second < least || second > most) return 0;
+  for (std::size_t k = 2; k < length; ++k) {
+    if ((byte_at(text, at + k) & 0xc0U) != 0x80U) return 0;
+  }
+  return length;
+}
+
+std::string utf8_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for_each_character(text, [&](std::string_view character, std::optional<unsigned>) {
+    out += is_broken(character) ? kReplacement : character;
+  });
+  return out;
+}
 
 std::string terminal_text(std::string_view text) {
   std::string out;
@@ -107,8 +128,8 @@ std::string yaml_text(std::string_view text) {
       out += character == kLineSeparator ? "\\u2028" : "\\u2029";
     } else if (control) {
       out += visible(*control);
-    } else if (character.size() == 1 && static_cast<unsigned char>(character[0]) >= 0x80) {
-      out += "\uFFFD";
+    } else if (is_broken(character)) {
+      out += kReplacement;
     } else {
       if (character == "\"" || character == "\\") out += '\\';
       out += character;

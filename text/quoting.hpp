@@ -2,11 +2,18 @@
 // How text that came from outside (names, titles, paths, values) is put into what is written for a
 // terminal, a shell, YAML or CSV: one rule for each, used by everything that writes it.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace fabricast {
+
+/// Bytes of the character of UTF-8 that begins at `at`, as RFC 3629 has them: in no longer form
+/// than it takes, no surrogates, none beyond U+10FFFF. 0 = none does. REQUIRES: at < text.size().
+std::size_t utf8_length(std::string_view text, std::size_t at);
+/// As it is, for who reads nothing but UTF-8: bytes that are none become U+FFFD.
+std::string utf8_text(std::string_view text);
 
 /// Nothing that a terminal acts on: control characters except line break and tab as "\u001b",
 /// which is what JSON's strings take, too. Bytes that are no UTF-8 are kept, as "\u009b" where one

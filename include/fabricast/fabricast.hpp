@@ -55,6 +55,8 @@ class FABRICAST_API Report {
   explicit Report(std::shared_ptr<const Content> content);
 
   const std::string& study() const;
+  /// The command line that gives it again.
+  const std::string& command() const;
   /// One or two sentences; "" where the study has none in words.
   std::string answer() const;
   const std::vector<std::string>& notes() const;
@@ -93,6 +95,10 @@ struct Listener {
 
 /// Throws Error; std::bad_alloc where memory is short. Options that write files write them.
 FABRICAST_API Report ask(const Job& job, const Listener& listener = {});
+
+/// The page of a report as Report::json() gave it, with the command that gives it again. Throws
+/// Error.
+FABRICAST_API std::string page_of(std::string_view json, const std::string& command);
 
 /// An option of a study, as its --help says it.
 struct StudyOption {

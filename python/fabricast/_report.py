@@ -2,7 +2,6 @@
 
 import html as _html
 import json as _json
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,7 +89,7 @@ class _Kept:
 
     def __init__(self, asked):
         self.study, self.answer, self.notes = asked.study, asked.answer, asked.notes
-        self.holds, self.text = asked.holds, asked.text
+        self.holds, self.text, self.command = asked.holds, asked.text, asked.command
         self._tables = asked.tables()
         self._json = asked.json() if self._tables else None
         self._csv = {table[0]: asked.csv(table[0]) for table in self._tables}
@@ -108,11 +107,7 @@ class _Kept:
         return texts[table or next(iter(texts))]
 
     def html(self):
-        with tempfile.TemporaryDirectory() as folder:
-            report, page = Path(folder, "report.json"), Path(folder, "page.html")
-            report.write_text(self.json(), encoding="utf-8")
-            _fabricast.ask("report", [("html", [str(page)])], [str(report)], None, None)
-            return page.read_text(encoding="utf-8")
+        return _fabricast.page_of(self.json(), self.command)
 
     def _must(self, made):
         if made:

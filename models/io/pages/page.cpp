@@ -90,6 +90,25 @@ std::string report_page(const std::vector<PagePart>& parts) {
   return filled(embedded_report_page(), title_of(parts), page_data(parts), "'none'");
 }
 
+PagePart read_part(const std::string& json, const std::string& file) {
+  const auto hint = "fabricast COMMAND --format json > FILE.json, or --html FILE.html";
+  Json report = Json::parse(json, nullptr, false);
+  if (report.is_discarded()) throw Error(Place{file, 0, {}}, "is no JSON", hint);
+  const bool has_all = report.is_object() && report.contains("schema_version") &&
+                       report.contains("study") && report.contains("tables");
+  if (!has_all)
+    throw Error(Place{file, 0, {}}, "is no report: it has no schema_version, study and tables",
+                hint);
+  if (report["schema_version"] != kSchemaVersion)
+    throw Error(Place{file, 0, "schema_version"},
+                fmt::format("{} is not {}", report["schema_version"].dump(), kSchemaVersion),
+                "make the report again with this version");
+  if (!report["study"].is_string() || !report["tables"].is_array())
+    throw Error(Place{file, 0, {}}, "is no report: study is a text, tables are a list", hint);
+  Json machine = machine_json(report.value("job", Json::object()));
+  return {{}, std::move(report), std::move(machine)};
+}
+
 std::string ui_page() { return filled(embedded_ui_page(), "Fabricast", {}, "'self'"); }
 
 Json machine_json(const Json& job) {

@@ -13,6 +13,9 @@ namespace fabricast {
 std::string report_page(const std::vector<PagePart>& parts);
 /// With the machine that its job names.
 PagePart part_of(const Report& report);
+/// A report as JSON, that some command wrote: `file` is its name. Its command is not known. Throws
+/// Error.
+PagePart read_part(const std::string& json, const std::string& file);
 /// The live page.
 std::string ui_page();
 
