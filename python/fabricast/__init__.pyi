@@ -235,6 +235,25 @@ def run(
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...
+def topo(
+    *arguments: Text,
+    nics: Union[SupportsIndex, Value] = ...,
+    gpu: Value = ...,
+    nodes: Union[SupportsIndex, Value] = ...,
+    fabric: Value = ...,
+    parts: Value = ...,
+    pair: Value = ...,
+    matrix: bool = ...,
+    graphs: bool = ...,
+    bill: bool = ...,
+    prices: Value = ...,
+    sharp: bool = ...,
+    nccl: Value = ...,
+    env: Value = ...,
+    env_file: Value = ...,
+    on_note: Said = ...,
+    on_progress: Told = ...,
+) -> Report: ...
 def lint(
     *arguments: Text,
     env: Value = ...,
@@ -306,6 +325,22 @@ def serve(
 ) -> Report: ...
 def validate(
     *arguments: Text,
+    on_note: Said = ...,
+    on_progress: Told = ...,
+) -> Report: ...
+def calibrate(
+    *arguments: Text,
+    jobs: Union[SupportsIndex, Value] = ...,
+    out: Value = ...,
+    leave_out: Value = ...,
+    cross_validate: bool = ...,
+    predictions: Value = ...,
+    my_runs: Value = ...,
+    my_points: Value = ...,
+    try_my_runs: bool = ...,
+    my_rows: Union[SupportsIndex, Value] = ...,
+    slices_max: Union[SupportsIndex, Value] = ...,
+    slices_max_final: Union[SupportsIndex, Value] = ...,
     on_note: Said = ...,
     on_progress: Told = ...,
 ) -> Report: ...

@@ -14,7 +14,7 @@ from ._report import Report
 
 _LOG = logging.getLogger("fabricast")
 # Of the terminal: they answer nothing, or not by a report.
-_LEFT_OUT = {"ui", "help", "completion", "report", "topo", "calibrate", "schema"}
+_LEFT_OUT = {"ui", "help", "completion", "report", "schema"}
 
 
 def python_name(name):
@@ -50,19 +50,25 @@ def option_name(option):
 def _text(name, value):
     if isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(f"{name}: a str, not {type(value).__name__}")
+    if value is None:
+        raise TypeError(f"{name}: None is no value")
     if name == "sizes" and not isinstance(value, (str, os.PathLike)):
         return f"{operator.index(value)}B"
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
 
 
 def _values(option, value):
     """What stands on the command line; None = the option does not, as it is given no value or none
     of several."""
+    if getattr(value, "ndim", None) == 0:  # numpy's
+        value = value.item()
     if value is None or value is False:
         return None
+    if isinstance(value, (set, frozenset)):
+        raise TypeError(f"{option['name']}: a list, not {type(value).__name__}, which has no order")
     if isinstance(value, Mapping) and not value:
         return None
-    if option["repeats"] and isinstance(value, (list, tuple, set)) and not value:
+    if option["repeats"] and isinstance(value, (list, tuple)) and not value:
         return None
     if value is True:
         return []
@@ -76,13 +82,13 @@ def _values(option, value):
 
 
 def words(study, options):
-    """Keyword arguments as the library takes options."""
+    """Keyword arguments as the library takes options: bytes, as names of files need not be text."""
     out = []
     for name, value in options.items():
         option = study.find(name)
         values = _values(option, value)
         if values is not None:
-            out.append((option["name"], values))
+            out.append((option["name"], [os.fsencode(one) for one in values]))
     return out
 
 
@@ -113,7 +119,7 @@ def ask(study, *arguments, on_note=None, on_progress=None, **options):
         study, arguments = f"{study} {arguments[0]}", arguments[1:]
     known = STUDIES.get(study) or Study(study, "", [])
     said = on_note or (lambda line: _LOG.warning("%s", line.rstrip("\n")))
-    files = [_text("a file", one) for one in arguments]
+    files = [os.fsencode(_text("a file", one)) for one in arguments]
     return Report(_fabricast.ask(study, words(known, options), files, said, on_progress))
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 
 import fabricast
+import numpy
 import pytest
 from fabricast import _studies
 
@@ -16,6 +17,10 @@ ASKED = "bench decide cutover whatif advise step plan serve memory check judge r
 
 def test_each_command_is_a_function():
     assert set(ASKED) <= set(fabricast.__all__)
+    commands = {name for name in _studies.STUDIES if " " not in name}
+    there = {name for name in commands if hasattr(fabricast, _studies.python_name(name))}
+    assert commands - there == {"ui", "help", "completion", "report", "schema"} & commands
+    assert fabricast.topo("dgx-h100").study == "topo"
 
 
 @pytest.mark.parametrize(
@@ -190,6 +195,32 @@ def test_sizes_are_whole_numbers():
         fabricast.bench(topology=b"dgx-h100")
     with pytest.raises(TypeError, match="a study is named by a str"):
         fabricast.ask(None)
+
+
+def test_what_has_no_order_or_no_value_is_refused():
+    for sizes in ({"1MiB", "2MiB"}, frozenset([1024])):
+        with pytest.raises(TypeError, match="sizes: a list, not (frozen)?set, which has no order"):
+            fabricast.bench(topology="dgx-h100", sizes=sizes)
+    for words in ({"env": {"NCCL_ALGO": None}}, {"nodes": [1, None]}):
+        with pytest.raises(TypeError, match="None is no value"):
+            fabricast.bench(topology="dgx-h100", sizes="1MiB", **words)
+
+
+def test_an_array_of_no_dimension_is_its_value():
+    asked = {"topology": "dgx-h100", "nodes": 2, "sizes": 1024, "no_fold": True}
+    arrays = {name: numpy.array(one) for name, one in asked.items() if name != "topology"}
+    assert fabricast.bench(topology="dgx-h100", **arrays).json == fabricast.bench(**asked).json
+
+
+def test_bytes_that_are_no_utf_8(tmp_path):
+    """Latin-1 in a log, and in the name of a file: shown as U+FFFD, and the file is found."""
+    file = tmp_path / "gr\udcfcn.yaml"
+    file.write_bytes(b"kind: cluster\nname: gr\xfcn\n")
+    with pytest.raises(fabricast.Error, match="byte 0xfc does not belong in a text file") as caught:
+        fabricast.bench(topology=file)
+    assert caught.value.where.file.endswith("gr\ufffdn.yaml")
+    with pytest.raises(fabricast.Error, match="unknown topology \"gr\ufffdn\""):
+        fabricast.bench(topology="gr\udcfcn")
 
 
 def test_nothing_simulated_has_no_digest():
