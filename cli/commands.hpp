@@ -68,6 +68,7 @@ class Progress {
   std::function<void(double)> callback();
 
  private:
+  std::function<void()> poll_;            ///< Answers::poll
   std::function<void(double)> listener_;  ///< in place of a terminal
   bool watched_;                          ///< by a terminal
   double next_line_s_ = 60;               ///< where it is no terminal, after begin_

@@ -24,7 +24,7 @@ struct ExpertsOptions {
 int run(const ExpertsOptions& options, const Answers& answers) {
   const ExpertsResult result =
       run_experts(options.asked.config(options.job, options.topology, options.fabric, options.seed),
-                  load_parts(options.job.parts));
+                  load_parts(options.job.parts), answers.poll);
   answers.give(
       options.format, [&] { return experts_text(result, options.explain); },
       [&] { return experts_report(result); });

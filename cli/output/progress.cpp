@@ -26,14 +26,19 @@ std::string progress_text(double share, double passed_s) {
 }  // namespace
 
 Progress::Progress(const Answers& answers)
-    : listener_(answers.progress), watched_(isatty(STDERR_FILENO) == 1) {}
+    : poll_(answers.poll), listener_(answers.progress), watched_(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (!shown_.empty()) std::fputs("\r\033[K", stderr);
 }
 
 std::function<void(double)> Progress::callback() {
-  if (listener_) return listener_;
+  if (listener_) {
+    return [this](double share) {
+      if (poll_) poll_();
+      listener_(share);
+    };
+  }
   return [this](double share) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     if (!watched_ && passed.count() < next_line_s_) return;

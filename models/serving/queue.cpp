@@ -14,6 +14,8 @@ namespace fabricast {
 
 namespace {
 
+constexpr std::int64_t kBetweenPolls = 256;  ///< events: below a millisecond
+
 enum class Happens : std::uint8_t { arrival, handover, pass_ends };
 
 struct Event {
@@ -45,13 +47,14 @@ class Run {
     }
   }
 
-  QueueResult run() {
+  QueueResult run(const std::function<void()>& poll) {
     const std::size_t all = requests_.size();
     const std::size_t at_first =
         queue_.concurrency > 0 ? std::min(all, static_cast<std::size_t>(queue_.concurrency)) : all;
     for (; asked_ < at_first; ++asked_)
       arrive(static_cast<int>(asked_), queue_.concurrency > 0 ? 0 : requests_[asked_].arrival);
-    while (!events_.empty()) {
+    for (std::int64_t taken = 0; !events_.empty(); ++taken) {
+      if (poll && taken % kBetweenPolls == 0) poll();
       const Event event = events_.top();
       events_.pop();
       take(event);
@@ -211,12 +214,13 @@ std::int64_t BatchRules::blocks_of(double tokens) const {
   return static_cast<std::int64_t>(std::ceil(tokens / block_tokens - 1e-9));
 }
 
-QueueResult run_queue(const ServeQueue& queue, const std::vector<ServeRequest>& requests) {
+QueueResult run_queue(const ServeQueue& queue, const std::vector<ServeRequest>& requests,
+                      const std::function<void()>& poll) {
   for (const ServeRequest& one : requests) {
     check(queue.pool, one, one.output);
     if (queue.prefill) check(*queue.prefill, one, 1);
   }
-  return Run(queue, requests).run();
+  return Run(queue, requests).run(poll);
 }
 
 }  // namespace fabricast

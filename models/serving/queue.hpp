@@ -96,7 +96,9 @@ struct QueueResult {
   double computed = 0;           ///< prompt tokens, those of preempted requests again
 };
 
-/// Throws Error when a request does not fit into the blocks of an empty copy.
-QueueResult run_queue(const ServeQueue& queue, const std::vector<ServeRequest>& requests);
+/// `poll`: called now and then; what it throws ends the run. Throws Error when a request does not
+/// fit into the blocks of an empty copy.
+QueueResult run_queue(const ServeQueue& queue, const std::vector<ServeRequest>& requests,
+                      const std::function<void()>& poll = {});
 
 }  // namespace fabricast

@@ -120,7 +120,8 @@ double printed_GBps(const EpResult& phase) {
   return seconds > 0 ? phase.counted_bytes / seconds / 1e9 : 0;
 }
 
-ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& parts) {
+ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& parts,
+                          const std::function<void()>& poll) {
   check_choice(config.call.choice);
   ExpertsResult out;
   out.config = config;
@@ -142,9 +143,11 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
         call.tokens = tokens;
         const TokenCounts counts = count_tokens(call, ranks, gpus);
         ExpertsRow row{count, ranks, tokens, mode, {}, {}, 1};
-        for (const EpPhase phase : config.phases)
+        for (const EpPhase phase : config.phases) {
+          if (poll) poll();
           (phase == EpPhase::dispatch ? row.dispatch : row.combine) =
               run_phase(config, site, parts.software, kernels, call, mode, phase, counts);
+        }
         row.busiest = busiest_of(counts, mode == EpMode::low_latency || mode == EpMode::nccl);
         add_notes(row, site.cluster.nodes(), node.gpus().front().part, out.notes);
         out.rows.push_back(std::move(row));

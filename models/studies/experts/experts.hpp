@@ -2,6 +2,7 @@
 // The study behind `fabricast experts`: how long dispatch and combine of expert parallelism take,
 // by whose kernels, and what limits them.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ struct ExpertsResult {
 /// GB/s as the kernels' own tests print them: of the time without notify and launch.
 double printed_GBps(const EpResult& phase);
 
-/// Throws Error.
-ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& parts);
+/// `poll`: called before each phase; what it throws ends the study. Throws Error.
+ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& parts,
+                          const std::function<void()>& poll = {});
 
 }  // namespace fabricast

@@ -19,7 +19,6 @@ ServePool pool_of(const ServeConfig& config, const EngineModel& engine, const En
     throw Error(fmt::format("{} of {:.1f} GB of weights a GPU leave no room for keys and values",
                             to_text(engine.layout), engine.weights * 1e-9),
                 "say a larger parallel.tp or parallel.ep");
-  // A pass of an engine that prefers decodes needs room for one prompt's token beside them.
   out.pass = [&engine, &host, launches = config.rules.launches](const ServeBatch& batch) {
     return engine.passes.seconds(batch, host, launches);
   };

@@ -13,8 +13,10 @@ constexpr int kWorkersMost = 1024, kRequestsEach = 50;
 
 class Serving {
  public:
-  Serving(const ServedQuestion& question, const PartsCatalogue& parts)
+  Serving(const ServedQuestion& question, const PartsCatalogue& parts,
+          const std::function<void()>& poll)
       : question_(question),
+        poll_(poll),
         config_(question.config),
         site_(load_site(config_.site, parts)),
         collectives_(
@@ -104,7 +106,7 @@ class Serving {
       out.gpus += config.prefill->layout.gpus() * config.prefill->workers;
     }
     const ServeQueue queue = queue_of(config, main, prefill ? &*prefill : nullptr, host_, transfer);
-    out.queue = run_queue(queue, draw_requests(*config.load));
+    out.queue = run_queue(queue, draw_requests(*config.load), poll_);
     out.figures = figures_of(out.queue, config.limits);
     out.queue.requests.clear();
     out.queue.gaps.clear();
@@ -175,6 +177,7 @@ class Serving {
   }
 
   ServedQuestion question_;
+  const std::function<void()>& poll_;
   ServeConfig config_;
   Site site_;
   CollectiveTimes collectives_;
@@ -187,8 +190,8 @@ class Serving {
 }  // namespace
 
 Served run_served(const ServedQuestion& question, const PartsCatalogue& parts,
-                  const ForEach& for_each) {
-  return Serving(question, parts).run(for_each);
+                  const ForEach& for_each, const std::function<void()>& poll) {
+  return Serving(question, parts, poll).run(for_each);
 }
 
 }  // namespace fabricast

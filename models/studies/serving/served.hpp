@@ -1,6 +1,7 @@
 #pragma once
 // The study behind `fabricast serve`: one request, or a queue of them in front of engines.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,9 +47,9 @@ struct ServedQuestion {
   bool find_gpus = false;  ///< the fewest GPUs for the rate within the limits
 };
 
-/// Throws Error.
+/// `poll`: called now and then while queues run; what it throws ends the study. Throws Error.
 Served run_served(const ServedQuestion& question, const PartsCatalogue& parts,
-                  const ForEach& for_each = in_turn);
+                  const ForEach& for_each = in_turn, const std::function<void()>& poll = {});
 
 std::string served_text(const Served& result);
 /// Tables: those of serve_report(), `queue`, `latency`, `candidates`.
