@@ -31,6 +31,7 @@ STUDIES = {
     "experts": "experts --topology dgx-h100 --nodes 1,2 --tokens 1,128,4096",
     "validate": "validate nccl-tests --runs tests/cli/files/measured-runs.csv "
     "--points tests/cli/files/measured-points.csv",
+    "validate-experts": "validate experts --file tests/cli/files/experts.csv",
     "calibrate": "calibrate tests/cli/files/calibrate.yaml",
     "sweep": "sweep status STORE",
     "query": "query STORE",
@@ -45,3 +46,4 @@ STUDIES = {
 }
 # Exit code 1: the study answers no, and the page shows it.
 ANSWERS_NO = {"lint", "check"}
+WITHOUT_FIGURES = {"lint", "validate-experts"}

@@ -8,7 +8,8 @@ globalThis.fabricast ??= {};
 
   function csv_cell(value) {
     if (value === null || value === undefined) return "";
-    const text = String(value);
+    // A flag as the command line writes it.
+    const text = typeof value === "boolean" ? String(Number(value)) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }
 

@@ -9,8 +9,6 @@ fabricast.figures ??= {};
   function kind_of(report) {
     const study = String(report?.study ?? "");
     if (data.find(report, "expectations") || report?.job?.cases) return "run";
-    if (study.startsWith("validate"))
-      return study.includes("steps") ? "validate_steps" : "validate";
     return study.replaceAll(/[^a-z0-9]+/gi, "_");
   }
   fabricast.kind_of = kind_of;
@@ -79,8 +77,15 @@ fabricast.figures ??= {};
       r.facts?.hangs === false
         ? "Does the job hang?"
         : "Where does the job hang, and who waits for whom?",
-    validate: () => "How far are predictions from measured nccl-tests?",
+    validate_nccl_tests: () => "How far are predictions from measured nccl-tests?",
     validate_steps: () => "How far are predicted training steps from measured ones?",
+    validate_gate: () => "How often are floors wrong: healthy runs that fail, sick ones that pass?",
+    validate_engines: () => "How far are all-reduces of inference engines from published times?",
+    validate_registered: () => "How far are NCCL's symmetric kernels from measured times?",
+    validate_kernels: () => "How far are kernels of GPUs from published times?",
+    validate_experts: () => "How far are dispatch and combine of experts from measured ones?",
+    validate_serving: () => "How far are served requests from published latencies and throughputs?",
+    bill: (r) => `What is ${place(r.job)} made of, and what does it cost?`,
     query: (r) => question_of_query(r.job?.ask ?? {}),
     sweep: () => "How far are the sweeps?",
     compare: () => "Which machine is fastest, and what does each cost?",
@@ -204,7 +209,7 @@ fabricast.figures ??= {};
     if (report.answer) add(el("p", { class: "answer" }, report.answer));
 
     const specs = [];
-    const draw = fabricast.figures[kind_of(report)] ?? fabricast.figures[report.study];
+    const draw = fabricast.figures[kind_of(report)];
     try {
       specs.push(...(draw?.(part, { id }) ?? []));
     } catch (error) {

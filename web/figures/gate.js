@@ -166,5 +166,4 @@ fabricast.figures ??= {};
   }
 
   fabricast.figures.gate = (part) => [...floors(part?.report), ...faults(part?.report)];
-  fabricast.figures.gate_check = fabricast.figures.gate;
 })();

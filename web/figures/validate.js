@@ -328,7 +328,7 @@ fabricast.figures ??= {};
     ];
   }
 
-  fabricast.figures.validate = (part) => [
+  fabricast.figures.validate_nccl_tests = (part) => [
     ...ratios(part?.report),
     ...errors(part?.report),
     ...ranges(part?.report),
@@ -538,6 +538,4 @@ fabricast.figures ??= {};
     const rows = step_rows(part?.report);
     return rows.length ? [steps_scatter(rows), steps_spread(rows)] : [];
   };
-  fabricast.figures["validate nccl-tests"] = fabricast.figures.validate;
-  fabricast.figures["validate steps"] = fabricast.figures.validate_steps;
 })();
