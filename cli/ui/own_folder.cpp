@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "cli/output/streams.hpp"
 
@@ -21,7 +23,8 @@ OwnFolder::OwnFolder(const std::string& above, const std::string& name)
     : path_(above + "/" + name) {
   std::error_code problem;
   if (!fs::create_directory(path_, problem) || problem)
-    throw OutputError(path_ + ": cannot be made");
+    throw OutputError(path_ +
+                      ": cannot be made: " + (problem ? problem.message() : "it is there already"));
 }
 
 OwnFolder::~OwnFolder() {
@@ -31,10 +34,11 @@ OwnFolder::~OwnFolder() {
 
 std::string OwnFolder::write(const std::string& name, std::string_view text) const {
   std::string path = path_ + "/" + name;
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.close();
-  if (!out) throw OutputError(name + ": cannot be kept: the disk is full");
+  if (!out) throw OutputError(name + ": cannot be kept: " + std::generic_category().message(errno));
   return path;
 }
 

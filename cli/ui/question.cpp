@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "cli/output/html.hpp"
 #include "cli/output/outputs.hpp"
 #include "cli/output/streams.hpp"
 #include "cli/program.hpp"
@@ -22,9 +23,9 @@ namespace {
 constexpr std::array kStudies = {"bench", "decide", "cutover", "whatif", "advise", "step",
                                  "plan",  "judge",  "check",   "lint",   "topo",   "upgrade",
                                  "serve", "hang",   "memory",  "experts"};
-/// Options that print in place of answering, or run the code of a file.
+/// Options that print in place of answering, run the code of a file, or say how many threads.
 constexpr std::array kNotHere = {"format", "help",  "list-models",  "list-rules", "list-variables",
-                                 "table",  "tuner", "explain-fold", "releases"};
+                                 "table",  "tuner", "explain-fold", "releases",   "jobs"};
 constexpr std::size_t kFilesMax = 16;
 constexpr int kNodesMax = 1024;
 
@@ -37,12 +38,6 @@ Error not_here(const std::string& option) {
   return Error(fmt::format("\"{}\" cannot be asked here", option.substr(0, 60)));
 }
 
-/// The page is all that is written.
-void refuse_files(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options())
-    if (option->count() > 0 && names_output(*option)) throw not_here(option->get_lnames().front());
-}
-
 /// A text of the body, by its key.
 std::string text_of(const std::string& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -50,14 +45,26 @@ std::string text_of(const std::string& key, const Json& value) {
   throw Error(Place{{}, 0, "--" + key}, "is a text, a number, true or a list of texts");
 }
 
-void check_nodes(const std::string& text) {
-  long long number = 0;
-  for (const char c : text) {
-    number = '0' <= c && c <= '9' ? std::min(10 * number + (c - '0'), 1'000'000LL) : 0;
-    if (number > kNodesMax)
-      throw Error(Place{{}, 0, "--nodes"}, fmt::format("at most {} on this page", kNodesMax),
-                  "the command line takes more");
+/// However they were asked for. A part of a list that is no number is the command's to refuse.
+void check_nodes(const CLI::App& command) {
+  const CLI::Option* const option = command.get_option_no_throw("--nodes");
+  if (option == nullptr) return;
+  for (const std::string& text : option->results()) {
+    long long number = 0;
+    for (const char c : text) {
+      number = '0' <= c && c <= '9' ? std::min(10 * number + (c - '0'), 1'000'000LL) : 0;
+      if (number > kNodesMax)
+        throw Error(Place{{}, 0, "--nodes"}, fmt::format("at most {} on this page", kNodesMax),
+                    "the command line takes more");
+    }
   }
+}
+
+/// The page is all that is written, and it is small.
+void check_options(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && names_output(*option)) throw not_here(option->get_lnames().front());
+  check_nodes(command);
 }
 
 /// Files of the body, written into the folder.
@@ -79,9 +86,10 @@ class Files {
 
   /// A dropped file's path, for what names one; else the text as it is.
   std::string named(const std::string& text) const { return has(names_, text) ? path(text) : text; }
-  /// Without the folder in which they are, wherever a report names one.
-  Json shown(Json part) const {
-    return names_.empty() ? part : Json::parse(shown(json_line(part)));
+  /// A part without the folder in which they are, wherever its report names one.
+  Json shown(const PagePart& part) const {
+    const std::string line = json_line(part_json(part));
+    return Json::parse(names_.empty() ? line : shown(line));
   }
   std::string shown(std::string text) const {
     const std::string prefix = folder_.path() + "/";
@@ -113,7 +121,6 @@ void add_option(const std::string& key, const Json& value, const Files& files,
     return;
   }
   const std::string text = text_of(key, value);
-  if (key == "nodes") check_nodes(text);
   words.push_back(fmt::format("--{}={}", key, files.named(text)));
 }
 
@@ -165,27 +172,36 @@ Json error_json(const std::string& message, const std::string& option, const std
             {"hint", hint.empty() ? Json() : Json(hint)}}}};
 }
 
-Answered answer(const std::string& study, const Json& body, const OwnFolder& folder,
+Answered answer(const std::string& study, const Json& body, const OwnFolder& folder, int threads,
                 const Listener& listener) {
   Answered out;
   std::optional<Files> files;
   try {
-    if (!has(kStudies, study)) throw Error(fmt::format("\"{}\" is no study", study.substr(0, 60)));
+    if (!has(kStudies, study))
+      throw Error(fmt::format("\"{}\" is no study", study.substr(0, 60)),
+                  fmt::format("studies: {}", fmt::join(kStudies, " ")));
     if (!body.is_object()) throw Error("a question is a JSON object");
     files.emplace(body, folder);
     // What a command prints beside its report is for a terminal.
     const StreamListener unheard([](std::string_view) {}, [](std::string_view) {});
+    const std::vector<std::string> words = words_of(study, body, *files);
+    const auto shown = [&](PagePart part) {
+      if (part.command.empty()) part.command = typed_command(words);
+      return files->shown(part);
+    };
     Answers answers;
     answers.prints = false;
-    answers.also = [&](PagePart part) { out.part = files->shown(part_json(part)); };
+    answers.jobs = threads;
+    answers.poll = listener.poll;
+    answers.also = [&](const PagePart& part) { out.part = shown(part); };
     answers.progress = listener.progress ? listener.progress : [](double) {};
     if (listener.so_far) {
       answers.so_far = [&](const Answers::MakeReport& report) {
         if (listener.wants_more())
-          listener.so_far(part_json({{}, Json::parse(report_json(report())), {}}));
+          listener.so_far(shown({{}, Json::parse(report_json(report())), {}}));
       };
     }
-    run_program(words_of(study, body, *files), answers, refuse_files);
+    run_program(words, answers, check_options);
     if (!out.part) out.error = error_json("there is no answer to show", "", "");
   } catch (const Error& error) {
     out.part.reset();

@@ -19,6 +19,7 @@ class GivenUp {};
 
 /// Who follows it. Each may throw GivenUp.
 struct Listener {
+  std::function<void()> poll;               ///< as Answers has it
   std::function<void(double)> progress;     ///< the share done, 0..1
   std::function<void(const Json&)> so_far;  ///< a part with the rows there are
   std::function<bool()> wants_more;         ///< is it time for another of these?
@@ -29,7 +30,8 @@ struct Answered {
   std::optional<Json> part;
   Json error;
 };
-Answered answer(const std::string& study, const Json& body, const OwnFolder& folder,
+/// `threads`: that simulate.
+Answered answer(const std::string& study, const Json& body, const OwnFolder& folder, int threads,
                 const Listener& listener);
 
 /// What a dropped file is: {"kind", "name", "facts", "topology"}. `folder` as above.

@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <system_error>
 #include <utility>
 
+#include "cli/output/streams.hpp"
 #include "cli/ui/catalogue.hpp"
 #include "cli/ui/own_folder.hpp"
 #include "cli/ui/question.hpp"
@@ -29,33 +33,30 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBetweenParts = std::chrono::milliseconds(60);
 constexpr auto kBetweenProgress = std::chrono::milliseconds(100);
 constexpr std::size_t kThreads = 32;
+/// Questions that are simulated at a time: while a long one is, what is typed gets its answer.
+constexpr int kTurns = 2;
+/// Threads of each, at most: stacks of more would take the server's address space.
+constexpr int kThreadsEach = 8;
 /// Connections that nobody took yet. The library has five: of a crowd Linux would reset those that
 /// send a second segment before they are taken (SYN cookies).
 constexpr int kBacklog = 1024;
 constexpr const char* kJson = "application/json";
 
-struct Busy {};
-
-/// So many simulate at a time; so many may wait for it.
+/// So many simulate at a time; the others wait for it.
 class Turns {
  public:
-  Turns(int running, int waiting) : free_(running), room_(waiting) {}
+  explicit Turns(int running) : free_(running) {}
 
-  /// False: too many wait already.
-  bool take(const std::function<bool()>& given_up) {
+  /// What `poll` throws ends the wait.
+  void take(const std::function<void()>& poll) {
     std::unique_lock lock(mutex_);
-    if (free_ == 0 && room_ == 0) return false;
-    --room_;
     while (free_ == 0) {
       changed_.wait_for(lock, std::chrono::milliseconds(50));
-      if (given_up()) {
-        ++room_;
-        throw GivenUp();
-      }
+      lock.unlock();
+      poll();
+      lock.lock();
     }
-    ++room_;
     --free_;
-    return true;
   }
   void give_back() {
     {
@@ -68,7 +69,7 @@ class Turns {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  int free_, room_;
+  int free_;
 };
 
 /// In a time that does not tell how much of it was right.
@@ -88,17 +89,17 @@ inline void refuse(httplib::Response& response, int status, const std::string& m
 /// What became of a question that has no answer.
 struct Failure {
   int status;
-  const char* message;
-  const char* hint;
+  std::string message, hint;
 };
 
 inline Failure failure_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
-  } catch (const Busy&) {
-    return {429, "too many questions at once", "wait for some of them"};
   } catch (const GivenUp&) {
     return {503, "the question was given up", "it took too long, or the server stops"};
+  } catch (const OutputError& error) {
+    return {500, error.what(),
+            "files of questions are kept there: begin `fabricast ui` again, with another TMPDIR"};
   } catch (...) {
     return {500, "the program failed at this question", "please report it with the question"};
   }
@@ -119,6 +120,13 @@ inline void give(httplib::Response& response, std::shared_ptr<const std::string>
 
 inline void give_json(httplib::Response& response, const Json& json) {
   give(response, std::make_shared<const std::string>(json_line(json)), kJson);
+}
+
+/// What the page has to know, with the limit that it has to keep.
+inline Json catalogue_of(const ServerLimits& limits) {
+  Json out = ui_catalogue();
+  out["question_bytes"] = limits.body_bytes;
+  return out;
 }
 
 /// The library takes "-5" for nearly 2^64 bytes and waits for them.
@@ -146,11 +154,13 @@ struct UiServer::Impl {
       : folder(std::move(folder_in)),
         token(std::move(token_in)),
         limits(limits_in),
-        turns(usable_cpus(), limits_in.waiting),
         page(std::make_shared<const std::string>(ui_page())),
-        catalogue(std::make_shared<const std::string>(json_line(ui_catalogue()))) {
+        catalogue(std::make_shared<const std::string>(json_line(catalogue_of(limits_in)))) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    server.set_socket_options([this](int socket) { keep_port(listening = socket); });
+    server.set_socket_options([this](int socket) {
+      keep_port(socket);
+      listening = dup(socket);
+    });
     server.set_payload_max_length(limits.body_bytes);
     server.set_read_timeout(10);
     server.set_keep_alive_timeout(30);
@@ -183,6 +193,12 @@ struct UiServer::Impl {
                 [this](const auto& request, auto& response) { ask(request, response); });
   }
 
+  ~Impl() {
+    if (listening >= 0) close(listening);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
   /// Pages of other sites reach this server too, through their readers' browsers: they know no
   /// token, and call it by another name (DNS rebinding).
   bool check(const httplib::Request& request, httplib::Response& response) const {
@@ -195,6 +211,11 @@ struct UiServer::Impl {
     const std::string origin = request.get_header_value("Origin");
     const bool known = host == here || host == name;
     const bool own = origin.empty() || origin == "http://" + here || origin == "http://" + name;
+    // The library would read beyond the end of what it gives a part of.
+    if (request.has_header("Range")) {
+      refuse(response, 416, "answers are given whole", "leave Range out");
+      return false;
+    }
     if (!known || !own) {
       refuse(response, 403, "this address is not the server's", "open the one that it printed");
       return false;
@@ -235,8 +256,8 @@ struct UiServer::Impl {
     }
     const auto begin = Clock::now();
     Listener listener;
-    listener.progress = [this, begin](double) { check_time(begin); };
-    const Answered answered = in_turn(study, *body, listener, [this] { return stopping.load(); });
+    listener.poll = [this, begin] { check_time(begin); };
+    const Answered answered = in_turn(study, *body, listener);
     if (answered.part) return give_json(response, *answered.part);
     response.status = 422;
     response.set_content(json_line(answered.error), kJson);
@@ -245,16 +266,24 @@ struct UiServer::Impl {
   /// The answer as server-sent events: progress, part, then report or error.
   void stream(const std::string& study, const Json& body, httplib::DataSink& sink) {
     const auto begin = Clock::now();
-    auto told = begin, shown = begin;
+    auto told = begin, shown = begin, looked = begin;
     bool gone = false;
     std::mutex mutex;
     const auto send = [&](const std::string& text) {
       gone = gone || !sink.write(text.data(), text.size());
       if (gone) throw GivenUp();
     };
-    Listener listener;
-    listener.progress = [&](double done) {  // from any of the threads that simulate
+    Listener listener;  // called from any of the threads that simulate
+    listener.poll = [&] {
       check_time(begin);
+      const std::lock_guard lock(mutex);
+      const auto now = Clock::now();
+      if (now - looked < kBetweenProgress) return;
+      looked = now;
+      gone = gone || !sink.is_writable();
+      if (gone) throw GivenUp();
+    };
+    listener.progress = [&](double done) {
       const std::lock_guard lock(mutex);
       const auto now = Clock::now();
       if (now - told < kBetweenProgress) return;
@@ -271,8 +300,7 @@ struct UiServer::Impl {
       shown = Clock::now();
     };
     try {
-      const Answered answered =
-          in_turn(study, body, listener, [&] { return stopping.load() || !sink.is_writable(); });
+      const Answered answered = in_turn(study, body, listener);
       send(answered.part ? event("report", *answered.part) : event("error", answered.error));
     } catch (...) {  // the library calls this where nothing catches
       const Failure failure = failure_of(std::current_exception());
@@ -282,15 +310,14 @@ struct UiServer::Impl {
     sink.done();
   }
 
-  Answered in_turn(const std::string& study, const Json& body, const Listener& listener,
-                   const std::function<bool()>& given_up) {
-    if (!turns.take(given_up)) throw Busy();
+  Answered in_turn(const std::string& study, const Json& body, const Listener& listener) {
+    turns.take(listener.poll);
     struct Turn {
       Turns& turns;
       ~Turn() { turns.give_back(); }
     } const turn{turns};
     const OwnFolder own(folder, std::to_string(next++));
-    return answer(study, body, own, listener);
+    return answer(study, body, own, threads, listener);
   }
 
   void check_time(Clock::time_point begin) const {
@@ -300,11 +327,13 @@ struct UiServer::Impl {
 
   std::string folder, token;
   ServerLimits limits;
-  Turns turns;
+  const int threads = std::min(usable_cpus(), kThreadsEach);
+  Turns turns{kTurns};
   std::shared_ptr<const std::string> page, catalogue;
   std::atomic<std::uint64_t> next = 0;
-  std::atomic<bool> stopping = false, ended = false;
-  int port = 0, listening = -1;
+  std::atomic<bool> stopping = false;
+  int port = 0;
+  int listening = -1;  ///< the socket, as long as this lives
   httplib::Server server;
 };
 
@@ -318,23 +347,20 @@ int UiServer::bind(int port) {
   impl_->port = port == 0 ? impl_->server.bind_to_any_port(kHost)
                           : (impl_->server.bind_to_port(kHost, port) ? port : -1);
   if (impl_->port < 0)
-    throw Error(Place{{}, 0, "--port"}, fmt::format("{} cannot be had", port),
-                "another program has it: leave --port out for one that is free");
+    throw Error(Place{{}, 0, "--port"},
+                fmt::format("{} cannot be had: {}", port, std::generic_category().message(errno)),
+                "leave --port out for one that is free");
   ::listen(impl_->listening, kBacklog);
   return impl_->port;
 }
 
-void UiServer::run() {
-  impl_->server.listen_after_bind();
-  impl_->ended = true;
-}
+void UiServer::run() { impl_->server.listen_after_bind(); }
 
 void UiServer::stop() {
   impl_->stopping = true;
-  // A server that does not listen yet would not heed it.
-  while (!impl_->server.is_running() && !impl_->ended)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   impl_->server.stop();
+  // A server that does not listen yet does not heed that, but takes nobody from such a socket.
+  shutdown(impl_->listening, SHUT_RDWR);
 }
 
 }  // namespace fabricast

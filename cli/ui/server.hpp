@@ -11,7 +11,6 @@ namespace fabricast {
 struct ServerLimits {
   std::size_t body_bytes = 16 << 20;
   double seconds = 300;  ///< for one answer
-  int waiting = 64;      ///< questions that wait while others are simulated
 };
 
 class UiServer {
@@ -26,7 +25,8 @@ class UiServer {
   int bind(int port);
   /// Answers until stop().
   void run();
-  /// From any thread, after bind(); run() may be yet to come. What is being simulated is given up.
+  /// From any thread, after bind(), once; run() may be yet to come, or never come. What is being
+  /// simulated is given up.
   void stop();
 
  private:

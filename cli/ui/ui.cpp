@@ -50,15 +50,19 @@ int run(const UiOptions& options) {
   sigemptyset(&ending);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  // Before there is a thread to wait for: it may be that nobody can be told.
+  print_out("http://127.0.0.1:{}/?token={}\nCtrl-C ends it.\n", port, token);
+  flush_out();
   std::jthread waiter([&] {
     int signal = 0;
     sigwait(&ending, &signal);
     server.stop();
   });
-  print_out("http://127.0.0.1:{}/?token={}\nCtrl-C ends it.\n", port, token);
-  flush_out();
+  const struct WakesIt {
+    std::jthread& waiter;
+    ~WakesIt() { pthread_kill(waiter.native_handle(), SIGTERM); }
+  } wakes_it{waiter};
   server.run();
-  if (waiter.joinable()) pthread_kill(waiter.native_handle(), SIGTERM);
   return kDone;
 }
 

@@ -387,6 +387,28 @@ def pin(p):
 
 
 @test
+def unpin_before_a_is_there(p):
+    """What was asked for A and comes after it is gone is not drawn."""
+    p.open()
+    p.js(
+        """const ask = fabricast.api.ask;
+        window.late = 0;
+        fabricast.api.ask = async (...asked) => {
+          const part = await ask(...asked);
+          await new Promise((go) => setTimeout(go, 1000));
+          window.late += 1;
+          return part;
+        };"""
+    )
+    pin_button, unpin = p.all("#view-explore .bar button")[:2]
+    pin_button.click()
+    unpin.click()
+    p.wait(lambda: p.js("return window.late > 0"), "A, late")
+    time.sleep(0.2)
+    assert not p.series()["A 0"]["data"] and "a" not in p.question()
+
+
+@test
 def bookmark_reload_back(p):
     p.open()
     n = p.count()
@@ -529,6 +551,8 @@ def check_rules(p):
     p.open({"v": "check", "q": {}})
     p.one("#view-check .primary").click()
     p.wait(lambda: p.all("#view-check .result-body h2"), "verdicts", 60)
+    repeat = p.one("#view-check .result-body section.repeat").get_attribute("textContent")
+    assert "fabricast check " in repeat, repeat
     p.shot("check")
 
 

@@ -21,6 +21,16 @@ from pathlib import Path
 JUNK = 10_000
 PARALLEL = 100
 ROOT = Path(__file__).resolve().parents[2]
+# Minutes of passes, in one piece.
+LONG_QUEUE = """kind: serve
+model: llama-3-8b
+topology: hgx-h100
+nodes: 1
+precision: bf16
+prompt: 100
+output: 8000
+load: {requests_per_s: 20, requests: 1000000, spread: 0.5}
+"""
 INSPECTOR = ROOT / "tests/data/records/inspector/v4.0-real-line.log"
 
 
@@ -71,6 +81,7 @@ def answers_as_the_command_line(server, fabricast):
     status, part = server.study("bench", topology="dgx-h100", nodes="2", sizes="1MiB,1GiB")
     assert status == 200 and part["report"] == told, (status, part)
     assert part["machine"]["name"] == "dgx-h100"
+    assert part["command"] == "fabricast bench --topology=dgx-h100 --nodes=2 --sizes=1MiB,1GiB"
     for body, words in (
         ({"topology": "dgx-h10"}, ["bench", "--topology", "dgx-h10"]),
         (
@@ -138,7 +149,66 @@ def streams(server, _):
     begin = time.time()
     status, _ = server.study("bench", topology="dgx-h100", nodes="2", sizes="1MiB")
     assert status == 200 and time.time() - begin < 60
+    # A part on the way says no more of where files lie than the answer.
+    topology = (ROOT / "topologies/dgx-h100.yaml").read_text()
+    body = {"topology": "t.yaml", "nodes": "1..64", "files": {"t.yaml": topology}}
+    status, text = server.ask("POST", "/api/v1/bench", body, Accept="text/event-stream")
+    assert text.count("event: part") > 0 and "fabricast-ui-" not in text, text[:2000]
+    assert text.count('"command":"fabricast bench --topology=t.yaml') > 1, text[:2000]
     return f"{len(events)} events"
+
+
+def gives_up_what_nobody_waits_for(_, fabricast):
+    """A queue of requests knows no pieces that threads take, and is ended all the same: when its
+    reader leaves, and with the server."""
+    lone = Server(fabricast)
+    body = json.dumps({"input": "s.yaml", "files": {"s.yaml": LONG_QUEUE}}).encode()
+    links = []
+    for _ in range(2):  # as many as are simulated at a time
+        link = socket.create_connection(("127.0.0.1", lone.port))
+        link.send(
+            f"POST /api/v1/serve HTTP/1.1\r\nHost: 127.0.0.1:{lone.port}\r\nX-Fabricast-Token: "
+            f"{lone.token}\r\nAccept: text/event-stream\r\nContent-Length: {len(body)}\r\n"
+            "\r\n".encode()
+            + body
+        )
+        links.append(link)
+    assert links[0].recv(100).startswith(b"HTTP/1.1 200")
+    time.sleep(1)
+    links[0].close()
+    begin = time.time()
+    assert lone.study("bench", topology="dgx-h100", sizes="1MiB")[0] == 200
+    answered = time.time() - begin
+    lone.process.send_signal(signal.SIGINT)
+    assert lone.process.wait(timeout=20) == 0
+    links[1].close()
+    return f"a turn after {answered:.1f} s"
+
+
+def refuses_a_range(server, _):
+    """The library would give what lies in memory behind the answer."""
+    for path in "/", "/api/v1/catalogue":
+        status, text = server.ask("GET", path, Range="bytes=0-99999999")
+        assert status == 416 and "whole" in text, (path, status, text[:200])
+    return "2 answers"
+
+
+def ends_where_nobody_can_read_its_address(_, fabricast):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        ended = subprocess.run(
+            [fabricast, "ui"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=20
+        )
+    assert ended.returncode == 3 and ended.stderr, ended
+    return ended.stderr.strip()
+
+
+def is_documented(server, _):
+    """docs/ui.md names the studies that can be asked."""
+    status, error = server.study("bensh")
+    known = error["error"]["hint"].removeprefix("studies: ").split()
+    text = (ROOT / "docs/ui.md").read_text(encoding="utf-8")
+    assert status == 422 and f"Studies: `{' '.join(known)}`." in text, known
+    return f"{len(known)} studies"
 
 
 def refuses_strangers(server, _):
@@ -204,6 +274,8 @@ def reads_nothing_else(server, _):
         {"topology": ["--html=/tmp/x"]},
         {"topology": {}},
         {"topology": "dgx-h100", "nodes": "1048576"},
+        {"topology": "dgx-h100", "nodes": ["2", "4096"]},
+        {"topology": "dgx-h100", "jobs": 1},
         [],
         7,
     ):
@@ -224,7 +296,7 @@ def reads_nothing_else(server, _):
     status, part = server.study("judge", topology="dgx-h100", input="a.log", files={"a.log": log})
     assert status == 200 and part["report"]["job"]["ask"]["log"] == "a.log", part["report"]["job"]
     assert "fabricast-ui-" not in json.dumps(part)
-    return "32 tries"
+    return "34 tries"
 
 
 def refuses_options_without_a_value(server, _):
@@ -243,9 +315,9 @@ def lives_without_its_folder(server, fabricast):
     question = {"topology": "dgx-h100", "sizes": "1MiB"}
     shutil.rmtree(Path(f"/proc/{lone.process.pid}/cwd").resolve())
     status, text = lone.ask("POST", "/api/v1/bench", question)
-    assert status == 500 and "please report it" in text, (status, text)
+    assert status == 500 and "cannot be made: No such file" in text, (status, text)
     status, text = lone.ask("POST", "/api/v1/bench", question, Accept="text/event-stream")
-    assert text.startswith("event: error") and "please report it" in text, (status, text)
+    assert text.startswith("event: error") and "another TMPDIR" in text, (status, text)
     link = socket.create_connection(("127.0.0.1", lone.port), timeout=5)
     link.send(f"POST /api/v1/bench HTTP/1.1\r\nHost: 127.0.0.1:{lone.port}\r\n"
               f"X-Fabricast-Token: {lone.token}\r\nContent-Length: -5\r\n\r\n".encode())
@@ -263,16 +335,16 @@ def lives_through_a_crowd(server, _):
 
     with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
         codes = list(pool.map(one, range(PARALLEL)))
-    assert set(codes) <= {200, 429} and codes.count(200) >= 30, codes
-    answered, waiting = codes.count(200), codes.count(429)
-    return f"{answered} of {PARALLEL} answered, {waiting} told to wait, {server.memory():.0f} MiB"
+    assert codes == [200] * PARALLEL, codes
+    return f"{PARALLEL} answered, {server.memory():.0f} MiB"
 
 
 def has_its_port(server, fabricast):
     second = subprocess.run(
         [fabricast, "ui", "--port", str(server.port)], capture_output=True, text=True, timeout=20
     )
-    assert second.returncode != 0 and f"{server.port} cannot be had" in second.stderr, second
+    said = f"{server.port} cannot be had: Address already in use"
+    assert second.returncode != 0 and said in second.stderr, second
     return "a second server is refused"
 
 
@@ -352,11 +424,15 @@ def main():
         answers_as_the_command_line,
         compresses_nothing,
         streams,
+        gives_up_what_nobody_waits_for,
         refuses_strangers,
+        refuses_a_range,
         reads_nothing_else,
         refuses_options_without_a_value,
         lives_without_its_folder,
         has_its_port,
+        ends_where_nobody_can_read_its_address,
+        is_documented,
         lets_a_crowd_wait,
         lives_through_a_crowd,
         lives_through_junk,

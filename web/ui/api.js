@@ -5,7 +5,6 @@ globalThis.fabricast ??= {};
   const root = "/api/v1/";
   const kept = new Map(); // whole answers of bench, newest last
   const kept_most = 48;
-  const tries_when_busy = 5;
   let token = "";
 
   class ApiError extends Error {
@@ -83,7 +82,6 @@ globalThis.fabricast ??= {};
     401: "The server does not know this page: open the address that `fabricast ui` printed.",
     403: "The server refuses this address: open the one that `fabricast ui` printed.",
     413: "The file is too large for the server.",
-    429: "The server is busy with other questions.",
     503: "The server is about to stop.",
   };
 
@@ -105,7 +103,7 @@ globalThis.fabricast ??= {};
     });
   }
 
-  async function call(path, options, again = true, tries = 0) {
+  async function call(path, options, again = true) {
     let response;
     try {
       response = await fetch(root + path, {
@@ -121,13 +119,7 @@ globalThis.fabricast ??= {};
       });
     }
     if (response.status === 401 && again && (await ask_other_tabs())) {
-      return call(path, options, false, tries);
-    }
-    // Work that was just cancelled may still hold the server for a moment.
-    if (response.status === 429 && tries < tries_when_busy) {
-      await new Promise((resolve) => setTimeout(resolve, 100 * (tries + 1)));
-      if (options.signal?.aborted) throw new DOMException("cancelled", "AbortError");
-      return call(path, options, again, tries + 1);
+      return call(path, options, false);
     }
     if (!response.ok) throw await failure(response);
     return response;

@@ -406,6 +406,7 @@ fabricast.views ??= {};
     let main_abort = null;
     let point_abort = null;
     let lint_abort = null;
+    let pinned_abort = null;
     let timer = 0;
     let lint_timer = 0;
     let told = 0; // time of the first input that was not asked yet
@@ -707,11 +708,17 @@ fabricast.views ??= {};
     async function ask_pinned() {
       unpin.disabled = !pinned_fields;
       pin.textContent = pinned_fields ? "Pin as A again" : "Pin as A";
+      pinned_abort?.abort();
       pinned = null;
       if (!pinned_fields) return;
+      const abort = new AbortController();
+      pinned_abort = abort;
+      const body = form.body(pinned_fields);
       try {
-        pinned = await fabricast.api.ask("bench", form.body(pinned_fields), { keep: true });
+        const part = await fabricast.api.ask("bench", body, { signal: abort.signal, keep: true });
+        if (!abort.signal.aborted) pinned = part;
       } catch (error) {
+        if (error.name === "AbortError") return;
         page.banner(`The pinned setup A: ${error.message}`, error.hint);
       }
     }
@@ -795,6 +802,7 @@ fabricast.views ??= {};
       main_abort?.abort();
       point_abort?.abort();
       lint_abort?.abort();
+      pinned_abort?.abort();
       asked_key = "";
       linted = "";
       busy.textContent = "";

@@ -2,7 +2,7 @@
 // The page: tabs, banner, files, footer.
 globalThis.fabricast ??= {};
 (() => {
-  const largest_file = 16 * 1024 * 1024; // the server takes no more
+  const bytes_of_fields = 64 * 1024; // of a question, beside its files
   let catalogue = null;
   let shown = ""; // name of the view
   const open = new Map(); // views that were made
@@ -141,11 +141,16 @@ globalThis.fabricast ??= {};
 
   fabricast.take_file = async (file, target = {}) => {
     page.clear_banner();
-    if (file.size > largest_file) {
-      page.banner(`${file.name} is larger than ${fabricast.format.bytes(largest_file)}.`);
+    // A question holds the file as a text of JSON, beside its fields.
+    const most = catalogue.question_bytes - bytes_of_fields;
+    const text = file.size > most ? null : await file.text();
+    if (text === null || new Blob([JSON.stringify(text)]).size > most) {
+      page.banner(
+        `${file.name} is too large for a question, which has ${fabricast.format.bytes(catalogue.question_bytes)}.`,
+        "the command line takes larger files",
+      );
       return;
     }
-    const text = await file.text();
     let found = null;
     try {
       found = await fabricast.api.import_file(file.name, text);

@@ -244,10 +244,7 @@ fabricast.views ??= {};
         const part = await fabricast.api.ask("step", body, { signal: abort.signal });
         if (abort.signal.aborted) return;
         box.replaceChildren();
-        fabricast.draw_part(box, {
-          ...part,
-          command: part.command ?? fabricast.api.command_line("step", body),
-        });
+        fabricast.draw_part(box, part);
         const [step] = fabricast.data.records(part.report, "rows");
         if (step && Math.abs(step.step_s / row.step_s - 1) > 0.001) {
           box.append(

@@ -118,15 +118,11 @@ globalThis.fabricast ??= {};
     }
 
     function draw(some, fields) {
-      const shown = {
-        ...some,
-        command: some.command ?? fabricast.api.command_line(plan.study, body_of(fields)),
-      };
       for (const figure of answer.querySelectorAll("figure")) figure.dispose?.();
       answer.replaceChildren();
       stale.hidden = true;
-      if (plan.draw) plan.draw(answer, shown, fields);
-      else fabricast.draw_part(answer, shown);
+      if (plan.draw) plan.draw(answer, some, fields);
+      else fabricast.draw_part(answer, some);
     }
 
     run_button.addEventListener("click", (event) => {
