@@ -224,12 +224,14 @@ class RowReader {
   /// (ai-dynamo/aiconfigurator, generator/rule_plugin/benchmark/trtllm.rule at 581e4591:
   /// max_num_tokens is max_batch_size + isl + 1500). For vLLM its template
   /// (backend_templates/vllm/cli_args.0.12.0.j2 at 11324a64) names no budget: assumed is what
-  /// vLLM's SchedulerConfig has where nobody says, 2048.
+  /// vLLM's SchedulerConfig has where nobody says, 2048. They name checkpoints in 16 bits, which
+  /// have no scales of inputs (Qwen/Qwen3-32B in fp8).
   static void generated(ServeConfig& out) {
     constexpr int kSpare = 1500, kUnsaid = 2048;
     if (out.engine->engine == Engine::trtllm)
       out.rules.token_budget = out.load->concurrency + out.prompt + kSpare;
     if (out.engine->engine == Engine::vllm) out.rules.token_budget = kUnsaid;
+    out.finds_scales = true;
   }
 
   void times(ServingRow& out) const {

@@ -89,10 +89,11 @@ class Validation {
   const EngineModel* model(const ServeConfig& config, const ServeLayout& layout, bool prefill) {
     Machine& at = place(config.site);
     const double most = std::exp2(std::ceil(std::log2(tokens_max(config, prefill))));
-    const std::string key = fmt::format(
-        "{} {} {} {} {} {} {} {} {}", config.site.topology, config.site.nodes,
-        config.site.model.name, to_text(config.site.layout.precision), to_text(*config.engine),
-        to_text(layout), most, config.rules.launches.compiled, config.flashinfer_blocks);
+    const std::string key =
+        fmt::format("{} {} {} {} {} {} {} {} {} {}", config.site.topology, config.site.nodes,
+                    config.site.model.name, to_text(config.site.layout.precision),
+                    to_text(*config.engine), to_text(layout), most, config.rules.launches.compiled,
+                    config.flashinfer_blocks, config.finds_scales);
     std::unique_ptr<EngineModel>& out = models_[key];
     if (!out) {
       check_serve(config, layout, at.gpu);

@@ -159,6 +159,8 @@ ServeConfig parse_serve(const std::string& text, const std::string& file,
     out.cache_element = in.choice("kv_cache", {"fp8", "bf16"}) == 0 ? 1 : 2;
   if (there(in, "block_products"))
     out.flashinfer_blocks = in.choice("block_products", {"deepgemm", "flashinfer"}) == 1;
+  if (there(in, "input_scales"))
+    out.finds_scales = in.choice("input_scales", {"checkpoint", "found"}) == 1;
   if (there(in, "overlap")) {
     Reader overlap = in.child("overlap");
     out.site.layout.overlap.expert = overlap.flag("expert", false);

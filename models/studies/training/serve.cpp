@@ -126,6 +126,7 @@ ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
   out.cache_element = config.cache_element;
   out.drafts = config.rules.drafts;
   out.flashinfer_blocks = config.flashinfer_blocks;
+  out.finds_scales = config.finds_scales;
   // TensorRT's compiler does, which builds what published steps of no named release ran.
   out.fuses_quantising = !config.engine || config.rules.launches.compiled;
   if (config.engine && gpu.libraries.contains(kEngineWords[config.engine->engine]))

@@ -40,6 +40,7 @@ struct ServeConfig : ServeLayout {
   double cache_element = 0;    ///< bytes of keys and values, as ServeSetup has them
   std::optional<EngineRelease> engine;
   bool flashinfer_blocks = false;  ///< as ServeSetup has it
+  bool finds_scales = false;       ///< the same
   // Of a queue:
   std::optional<OfferedLoad> load;  ///< nothing: no queue is asked for
   BatchRules rules;                 ///< their blocks follow from the memory

@@ -38,6 +38,9 @@ struct ServeSetup {
   std::string library = "trtllm";  ///< whose kernels (workloads/kernels.yaml)
   /// SGLang's products with block scales are FlashInfer's on Blackwell, not DeepGEMM's.
   bool flashinfer_blocks = false;
+  /// TensorRT-LLM's products in fp8 find the scale of their inputs in each call, as those of a
+  /// checkpoint in 16 bits do; else it stands in the checkpoint.
+  bool finds_scales = false;
   /// A compiler fuses the quantising of a product's input with what computes it.
   bool fuses_quantising = false;
   int drafts = 0;  ///< tokens that a pass checks for a request beside its next one
