@@ -31,6 +31,7 @@ fabricast.figures ??= {};
     ["optimizer_bytes", "optimizer state"],
     ["activations_bytes", "activations"],
     ["transient_bytes", "transient"],
+    ["nccl_bytes", "NCCL"],
     ["reserved_bytes", "reserved"],
     ["cache_bytes", "KV cache"],
   ];
