@@ -58,6 +58,39 @@ Loss loss_of(const TuningModel& forced, const TuningModel& free, Collective c) {
   return out;
 }
 
+/// One collective that NCCL refuses because of the choice: the sizes, and why what is named is no
+/// help.
+struct Refusal {
+  Collective collective{};
+  std::vector<Stretch> stretches;  ///< ascending
+  bool every_size = true;          ///< of those that NCCL takes without the choice
+  std::vector<std::string> why;
+};
+
+/// Nothing when NCCL refuses no size. 2.24 and later do (src/enqueue.cc).
+std::optional<Refusal> refusal_of(const Setting& s, const TuningModel& forced,
+                                  const TuningModel& free, Collective c) {
+  Refusal out;
+  out.collective = c;
+  bool refused = false;  // at the size before
+  for (std::int64_t size = kSizeMin; size <= kSizeMax; size *= kSizeFactor) {
+    if (!decide(free, c, Bytes{size}).algorithm) continue;
+    const TunerDecision decision = decide(forced, c, Bytes{size});
+    const bool goes_on = refused;
+    refused = !decision.algorithm;
+    out.every_size = out.every_size && refused;
+    if (!refused) continue;
+    if (!goes_on) out.stretches.push_back({Bytes{size}, Bytes{size}});
+    out.stretches.back().last = Bytes{size};
+    for (const Candidate& candidate : decision.candidates) {
+      const bool told = candidate.excluded.starts_with(s.name() + " leaves out");
+      if (!told && exists(candidate.algorithm, c, forced.input.version))
+        add_once(out.why, candidate.excluded);
+    }
+  }
+  return out.stretches.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
 std::string choice(const TunerDecision& d) {
   return fmt::format("{} {}", to_text(*d.algorithm), to_text(d.protocol));
 }
@@ -83,16 +116,21 @@ Environment without(const Environment& environment, std::string_view name) {
   return out;
 }
 
-/// "at 8 B .. 2 MiB and 32 MiB .. 8 GiB, most at 8 GiB"
-std::string sizes_of(const Loss& loss) {
+/// "8 B .. 2 MiB and 32 MiB .. 8 GiB"
+std::string in_words(const std::vector<Stretch>& stretches) {
   std::vector<std::string> words;
-  for (const Stretch& s : loss.stretches) {
+  for (const Stretch& s : stretches) {
     words.push_back(s.first == s.last ? to_text(s.first)
                                       : fmt::format("{} .. {}", to_text(s.first), to_text(s.last)));
   }
-  const bool one_size = words.size() == 1 && loss.worst == loss.stretches[0].first &&
+  return joined(words);
+}
+
+/// "at 8 B .. 2 MiB and 32 MiB .. 8 GiB, most at 8 GiB"
+std::string sizes_of(const Loss& loss) {
+  const bool one_size = loss.stretches.size() == 1 && loss.worst == loss.stretches[0].first &&
                         loss.worst == loss.stretches[0].last;
-  return fmt::format("at {}{}", joined(words),
+  return fmt::format("at {}{}", in_words(loss.stretches),
                      one_size ? "" : fmt::format(", most at {}", to_text(loss.worst)));
 }
 
@@ -102,8 +140,14 @@ const Loss& headline(const std::vector<Loss>& losses) {
   return first != losses.end() ? *first : *std::ranges::max_element(losses, {}, &Loss::ratio);
 }
 
-void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
+std::string source_of(const Sheet& sheet) {
   const Cluster& cluster = *sheet.input.cluster;
+  return fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
+                     nccl_release_text(answered_version(sheet.input.version)), cluster.hosts(),
+                     cluster.hosts() == 1 ? "node" : "nodes", cluster.node().name());
+}
+
+void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
   Finding& f = sheet.add(
       "FL040", Severity::warning, s,
       fmt::format("{} is beaten by NCCL's own choice: {}", shown(s), in_words(headline(losses))));
@@ -112,10 +156,25 @@ void report(Sheet& sheet, const Setting& s, const std::vector<Loss>& losses) {
     f.reason += fmt::format("{} loses {} (+{:.0f} %)", to_text(loss.collective), sizes_of(loss),
                             100 * (loss.ratio - 1));
   }
-  f.source = fmt::format("tuning model of {} on {} {} of {} (src/graph/tuning.cc)",
-                         nccl_release_text(answered_version(sheet.input.version)), cluster.hosts(),
-                         cluster.hosts() == 1 ? "node" : "nodes", cluster.node().name());
+  f.source = source_of(sheet);
   f.suggestion = "leave it out, or measure that it wins for your sizes";
+}
+
+void report(Sheet& sheet, const Setting& s, const std::vector<Refusal>& refusals) {
+  std::vector<std::string> calls, why;
+  for (const Refusal& r : refusals) {
+    calls.push_back(r.every_size
+                        ? std::string(to_text(r.collective))
+                        : fmt::format("{} at {}", to_text(r.collective), in_words(r.stretches)));
+    for (const std::string& reason : r.why) add_once(why, reason);
+  }
+  Finding& f = sheet.add("FL016", Severity::error, s,
+                         fmt::format("{}: NCCL refuses {} here, nothing is left to choose from",
+                                     shown(s), joined(calls)));
+  for (const std::string& reason : why) f.reason += (f.reason.empty() ? "" : "; ") + reason;
+  f.source = source_of(sheet);
+  f.suggestion =
+      s.name() == "NCCL_ALGO" ? "name Ring as well, or leave the collective out" : "leave it out";
 }
 
 /// A prediction that cannot be made is said once; the mistake behind it has a finding of its own.
@@ -144,6 +203,7 @@ void check_choice(Sheet& sheet, const Setting& s) {
   }
   const Environment with = sheet.environment_of(s);
   std::vector<Loss> losses;
+  std::vector<Refusal> refusals;
   try {
     const TuningModel forced = model_of(sheet.input, with);
     const TuningModel free = model_of(sheet.input, without(with, s.name()));
@@ -152,11 +212,14 @@ void check_choice(Sheet& sheet, const Setting& s) {
       if (!is_tuned(c)) continue;
       const Loss loss = loss_of(forced, free, c);
       if (loss.ratio > 1) losses.push_back(loss);
+      if (lists_nothing_for(sheet, s, c)) continue;  // said whatever the hardware
+      if (auto refusal = refusal_of(s, forced, free, c)) refusals.push_back(std::move(*refusal));
     }
   } catch (const Error& error) {
     note_no_prediction(sheet, error.reason());
     return;
   }
+  if (!refusals.empty()) report(sheet, s, refusals);
   if (!losses.empty()) report(sheet, s, losses);
 }
 

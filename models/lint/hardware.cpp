@@ -4,6 +4,7 @@
 
 #include "models/lint/rules.hpp"
 #include "models/nccl/base/channel_graph.hpp"
+#include "models/nccl/base/net_name.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
 #include "text/unit_text.hpp"
 
@@ -25,6 +26,9 @@ bool has_c2c(const NodeGraph& node) {
   return std::ranges::any_of(node.gpus(), [](const GpuInfo& g) { return g.c2c_links > 0; });
 }
 
+/// REQUIRES: NICs.
+NetKind network_of(const NodeGraph& node) { return node.nics()[0].part.network; }
+
 bool uses_sockets(const Sheet& sheet, const Setting& s) {
   const Setting* net = sheet.beside(s, "NCCL_NET");
   return sheet.input.cluster->node().nics().empty() ||
@@ -45,6 +49,13 @@ std::string missing(const Sheet& sheet, const Setting& s, Need need) {
       return cluster.nodes() == 1 ? "" : "it counts on a single node only";
     case Need::nic:
       return node.nics().empty() ? node.name() + " has no RDMA NIC" : "";
+    case Need::verbs:
+      if (node.nics().empty()) return node.name() + " has no RDMA NIC";
+      return sheet.lacks_verbs() ? fmt::format(
+                                       "{}'s network is {}, which a plugin serves; this is "
+                                       "of NCCL's own InfiniBand and RoCE network",
+                                       node.name(), net_name(network_of(node)))
+                                 : "";
     case Need::several_nics:
       return node.nics_per_tray() > 1 ? "" : node.name() + " has one NIC";
     case Need::sockets:
@@ -103,8 +114,9 @@ void check_p2p(Sheet& sheet, const Setting& s) {
 /// RDMA switched off although there are NICs for it.
 void check_rdma(Sheet& sheet, const Setting& s) {
   const Cluster& cluster = *sheet.input.cluster;
-  const bool off = (s.name() == "NCCL_IB_DISABLE" && number_text(s.value()).value == 1) ||
-                   (s.name() == "NCCL_NET" && s.value() == "Socket");
+  const bool off = (s.name() == "NCCL_IB_DISABLE" && number_text(s.value()).value == 1 &&
+                    !sheet.lacks_verbs()) ||
+                   (s.name() == "NCCL_NET" && is_net_name(NetKind::sockets, s.value()));
   if (!off || cluster.nodes() < 2 || cluster.node().nics().empty()) return;
   const NicInfo& nic = cluster.node().nics()[0];
   Finding& f = sheet.add("FL043", Severity::warning, s,
@@ -112,6 +124,30 @@ void check_rdma(Sheet& sheet, const Setting& s) {
                                      cluster.node().nics_per_tray(), to_bits_text(nic.speed)));
   f.reason = "data between nodes then go through the sockets of the operating system";
   f.source = "NCCL 2.21.5 src/transport/net_ib.cc:311";
+}
+
+/// A network asked for by name that the NICs are not of. Unknown names may be those of plugins.
+void check_net_name(Sheet& sheet, const Setting& s) {
+  const Cluster& cluster = *sheet.input.cluster;
+  if (s.name() != "NCCL_NET" || cluster.nodes() < 2 || cluster.node().nics().empty()) return;
+  bool known = false;
+  for (int i = 0; i < kNetKinds; ++i) {
+    const NetKind kind = static_cast<NetKind>(i);
+    if (!is_net_name(kind, s.value())) continue;
+    known = true;
+    if (kind == NetKind::sockets) return;
+    for (const NicInfo& nic : cluster.node().nics()) {
+      if (nic.part.network == kind) return;
+    }
+  }
+  if (!known) return;
+  const std::string_view here = net_name(network_of(cluster.node()));
+  Finding& f = sheet.add("FL030", Severity::error, s,
+                         fmt::format("{}: {} has no such network, its NICs are of {}", shown(s),
+                                     cluster.node().name(), here));
+  f.reason = "NCCL takes no other network than the one it is told, and does not start without it";
+  f.source = s.variable->evidence;
+  f.suggestion = "leave it out: NCCL takes the network of the NICs by itself";
 }
 
 /// The level a GPU and a NIC are apart, in NCCL's words.
@@ -187,6 +223,7 @@ void check_hardware(Sheet& sheet) {
     check_needs(sheet, s);
     check_p2p(sheet, s);
     check_rdma(sheet, s);
+    check_net_name(sheet, s);
     check_gdr_level(sheet, s);
   }
 }

@@ -176,6 +176,7 @@ void check_hcas(Sheet& sheet) {
     const HcaList list = hca_list(s.value());
     check_prefixes(sheet, s, list);
     if (sheet.input.cluster == nullptr || sheet.input.cluster->node().nics().empty()) continue;
+    if (sheet.lacks_verbs()) continue;  // FL030
     if (sheet.number_beside(s, "NCCL_IB_DISABLE").value_or(0) == 1) continue;
     check_entries(sheet, s, list);
     check_selection(sheet, s);

@@ -53,15 +53,9 @@ void check_left_out(Sheet& sheet, const Setting& s) {
   // Before, every collective but all_reduce kept Ring (2.17.1 src/graph/tuning.cc), and that takes
   // any algorithm.
   if (version < kNccl2_19) return;
-  std::vector<std::string> warnings;
-  const Choices choices = read_algorithm_choices(s.value(), version, warnings);
   std::vector<std::string> empty;
   for (const Collective c : kAllCollectives) {
-    if (!is_tuned(c)) continue;
-    const bool any = std::ranges::any_of(kAllAlgorithms, [&](Algorithm a) {
-      return exists(a, c, version) && choices.allows(c, index_of(a));
-    });
-    if (!any) empty.emplace_back(to_text(c));
+    if (is_tuned(c) && lists_nothing_for(sheet, s, c)) empty.emplace_back(to_text(c));
   }
   if (empty.empty()) return;
   const bool fails = version >= kNccl2_24;
@@ -255,6 +249,16 @@ void check_setting(Sheet& sheet, const Setting& s) {
 }
 
 }  // namespace
+
+bool lists_nothing_for(const Sheet& sheet, const Setting& s, Collective collective) {
+  if (s.variable->type != VariableType::algorithms) return false;
+  const NcclVersion version = sheet.input.version;
+  std::vector<std::string> warnings;
+  const Choices choices = read_algorithm_choices(s.value(), version, warnings);
+  return std::ranges::none_of(kAllAlgorithms, [&](Algorithm a) {
+    return exists(a, collective, version) && choices.allows(collective, index_of(a));
+  });
+}
 
 void check_lists(Sheet& sheet) {
   for (const Setting& s : sheet.settings) {

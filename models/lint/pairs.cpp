@@ -218,6 +218,7 @@ void check_pairs(Sheet& sheet) {
     if (s.variable != nullptr && s.variable->reader == VariableReader::pytorch)
       blocking_wait(sheet, s);
     if (!s.acts(sheet.input.version)) continue;
+    if (sheet.lacks_verbs() && s.variable->has_need(Need::verbs)) continue;  // FL030
     for (const auto rule : {channel_bounds, sockets, queue_pairs, send_chunks, switched_off,
                             contradictions, fixed_gid, collnet_plugin})
       rule(sheet, s);

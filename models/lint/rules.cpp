@@ -66,6 +66,13 @@ Environment Sheet::environment_of(const Setting& s) const {
   return out;
 }
 
+bool Sheet::lacks_verbs() const {
+  if (input.cluster == nullptr) return false;
+  const std::span<const NicInfo> nics = input.cluster->node().nics();
+  return !nics.empty() &&
+         std::ranges::none_of(nics, [](const NicInfo& n) { return has_verbs(n.part.network); });
+}
+
 NumberText number_text(std::string_view text) {
   NumberText out;
   const std::string copy(text);

@@ -47,6 +47,8 @@ struct Sheet {
   const Setting* beside(const Setting& s, std::string_view name) const;
   /// As beside(), its value as NCCL's integer.
   std::optional<std::int64_t> number_beside(const Setting& s, std::string_view name) const;
+  /// The nodes' NICs are all served by a plugin: NCCL's own InfiniBand network finds none.
+  bool lacks_verbs() const;
   /// All that is known of the environment of a process that sees `s`.
   Environment environment_of(const Setting& s) const;
 };
@@ -76,6 +78,9 @@ inline std::vector<std::string_view> comma_list(std::string_view text) {
 /// `takes` the value; "" when there is none.
 std::string first_that_takes(const Setting& setting, NcclVersion version,
                              const std::function<bool(const VariableReading&)>& takes);
+/// NCCL_ALGO leaves the collective without any algorithm that NCCL has for it. REQUIRES: a list
+/// that the release takes.
+bool lists_nothing_for(const Sheet& sheet, const Setting& s, Collective collective);
 /// "a", "a and b", "a, b and c"
 std::string joined(const std::vector<std::string>& words);
 

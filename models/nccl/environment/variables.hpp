@@ -3,6 +3,7 @@
 // changes. Data: models/nccl/environment/variables.yaml, embedded in the program; the linter,
 // `--explain` and docs/variables.md all read it.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -52,6 +53,7 @@ enum class Need : std::uint8_t {
   nodes,  ///< more than one
   single_node,
   nic,           ///< an RDMA NIC that is used
+  verbs,         ///< an RDMA NIC of NCCL's own InfiniBand network, which no plugin serves
   several_nics,  ///< of one node
   sockets,       ///< the Socket network carries the data
   nvlink,
@@ -111,6 +113,7 @@ struct Variable {
   std::string effect, note, evidence;
 
   bool is_family() const { return name.ends_with('*'); }
+  bool has_need(Need need) const { return std::ranges::find(needs, need) != needs.end(); }
   /// Is it read by NCCL of this release? False for what others read.
   bool read_in(NcclVersion version) const;
   /// The reader in words.
@@ -179,7 +182,7 @@ inline constexpr auto kVariableTypeWords =
     enum_words<VariableType>("text", "path", "int", "bool", "torch_bool", "word", "words", "list",
                              "algorithms", "protocols", "hcas", "interfaces", "level");
 inline constexpr auto kNeedWords =
-    enum_words<Need>("nodes", "single_node", "nic", "several_nics", "sockets", "nvlink",
+    enum_words<Need>("nodes", "single_node", "nic", "verbs", "several_nics", "sockets", "nvlink",
                      "no_nvlink", "nvls", "sm90", "sm100", "sharp", "mnnvl", "c2c");
 inline constexpr auto kActsOnWords =
     enum_words<ActsOn>("none", "algorithm", "protocol", "channels", "topology", "transport",

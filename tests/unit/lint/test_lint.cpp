@@ -374,6 +374,20 @@ TEST_CASE("hardware: what has no effect") {
   CHECK(found(on(two, "export NCCL_COLLNET_ENABLE=1\n")) == "1 FL030 warning");
 }
 
+TEST_CASE("hardware: NICs that a plugin serves know nothing of NCCL's InfiniBand network") {
+  // gh200-4 is on Slingshot: libfabric serves it, and NCCL_IB_* are read by net_ib.cc alone.
+  const Cluster slingshot = cluster("gh200-4", 2);
+  CHECK(found(on(slingshot, "export NCCL_IB_HCA=mlx5_0\n")) == "1 FL030 warning");
+  CHECK(found(on(slingshot, "export NCCL_IB_DISABLE=1\n")) == "1 FL030 warning");
+  CHECK(found(on(slingshot, "export NCCL_IB_GID_INDEX=3\n")) == "1 FL030 warning");
+  CHECK(find(on(slingshot, "export NCCL_NET=Socket\n"), "FL043") != nullptr);
+  CHECK(found(on(slingshot, "export NCCL_NET=IB\n")) == "1 FL030 error");
+  CHECK(found(on(slingshot, "export NCCL_NET=ib\n")) == "1 FL030 error");  // in any case
+  CHECK(found(on(slingshot, "export NCCL_NET='AWS Libfabric'\n")).empty());
+  CHECK(found(on(slingshot, "export NCCL_NET=another\n")).empty());  // perhaps a plugin's
+  CHECK(found(on(cluster("dgx-h100", 2), "export NCCL_NET=IB\n")).empty());
+}
+
 TEST_CASE("hardware: fast paths that are switched off") {
   const Cluster two = cluster("dgx-h100", 2), pcie = cluster("pcie-2gpu", 1);
   CHECK(find(on(two, "export NCCL_P2P_DISABLE=1\n"), "FL043") != nullptr);
@@ -432,6 +446,30 @@ TEST_CASE("a forced choice is compared with NCCL's own at every size") {
   CHECK(loss->message.find("all_reduce") != std::string::npos);
   // A list of everything forbids nothing.
   CHECK(find(on(two, "export NCCL_ALGO=^PAT\n"), "FL040") == nullptr);
+}
+
+TEST_CASE("a collective that a choice leaves nothing to run with on this hardware") {
+  // Since 2.24 such a call fails. NVLS of several nodes needs CollNet, NVLSTree several nodes.
+  const Cluster one = cluster("dgx-h100", 1), two = cluster("dgx-h100", 2);
+  const auto refused = [&](const Cluster& hardware, const char* list) {
+    const LintResult result =
+        on(hardware, fmt::format("export NCCL_ALGO='{}'\n", list), kNccl2_27_7);
+    for (const Finding& f : result.findings)
+      if (f.rule == "FL016" && f.severity == Severity::error) return f.message + " | " + f.reason;
+    return std::string();
+  };
+  CHECK(refused(two, "allreduce:NVLS") ==
+        "NCCL_ALGO=allreduce:NVLS: NCCL refuses all_reduce here, nothing is left to choose from | "
+        "NVLS over several nodes needs CollNet; NVLSTree does without");
+  CHECK(refused(one, "allreduce:NVLS").empty());
+  CHECK(refused(two, "ring;allreduce:NVLS").find("refuses all_reduce here") != std::string::npos);
+  CHECK(refused(one, "allreduce:nvlstree").find("several nodes") != std::string::npos);
+  CHECK(refused(two, "allreduce:nvlstree").empty());
+  // broadcast and reduce have no NVLS on any hardware: said without a topology, too.
+  CHECK(refused(two, "NVLS").find("refuses all_reduce, all_gather and reduce_scatter here") !=
+        std::string::npos);
+  // 2.23 goes back to Ring.
+  CHECK(found(on(two, "export NCCL_ALGO=NVLS\n", kNccl2_21_5)).find("error") == std::string::npos);
 }
 
 TEST_CASE("sizes at which a forced choice loses are listed by stretches") {
