@@ -34,14 +34,16 @@ NcclVersion version_of(const std::string& release, const CLI::App& command,
 
 /// What the log says was set, then what the command line says.
 Environment environment_of(const NcclTestsLog& log, const NcclTestsTable& table,
-                           const Environment& given, std::vector<std::string>& basis) {
+                           const Environment& given, JudgeConfig& config) {
   Environment logged, out;
   for (const Environment* one : {&table.environment, &log.environment})
     for (const auto& [name, value] : one->variables()) logged.set(name, value);
   for (const auto& [name, value] : logged.variables()) {
     if (name == "NCCL_DEBUG" || name == "NCCL_DEBUG_SUBSYS") continue;
     out.set(name, value);
-    if (!given.get(name)) basis.push_back(fmt::format("{}={}: the log", name, value));
+    if (given.get(name)) continue;
+    config.basis.push_back(fmt::format("{}={}: the log", name, value));
+    config.logged_settings.push_back(name);
   }
   for (const auto& [name, value] : given.variables()) out.set(name, value);
   return out;
@@ -71,7 +73,7 @@ JudgeConfig config_of(const NcclTestsLog& log, const NcclTestsTable& table, cons
   out.parts = options.job.parts;
   out.version = version_of(log.nccl_version, command, options.job, out.basis);
   out.release_said = given(command, "--nccl") || !log.nccl_version.empty();
-  out.environment = environment_of(log, table, given_settings, out.basis);
+  out.environment = environment_of(log, table, given_settings, out);
   out.network = log.network;
   out.run_failed = log.failed;
   out.notes.insert(out.notes.begin(), log.remarks.begin(), log.remarks.end());

@@ -60,6 +60,9 @@ class Expecter {
                                          to_text(network_), line));
     }
     for (Suspect& cause : suspects(healthy.cluster)) out_.causes.push_back({std::move(cause), {}});
+    if (config_.suspected == Suspected::causes) {
+      for (Suspect& less : without_logged()) out_.causes.push_back({std::move(less), {}});
+    }
     choose(healthy);
     const int nodes = cause_nodes(healthy);
     simulate_all(nodes);
@@ -82,8 +85,28 @@ class Expecter {
     return {{"", "as described", ""}};
   }
 
+  /// The run without the settings of the log that act, then with one of them alone: a setting may
+  /// hide behind another one that costs more.
+  std::vector<Suspect> without_logged() const {
+    std::vector<std::string> names;
+    for (const std::string& name : config_.logged_settings)
+      if (std::ranges::find(acting_variables(), name) != acting_variables().end())
+        names.push_back(name);
+    std::vector<Suspect> out;
+    if (names.empty()) return out;
+    out.emplace_back().name = "without the log's settings";
+    out.back().unset = names;
+    for (std::size_t i = 0; names.size() > 1 && i < names.size(); ++i) {
+      out.emplace_back().name = names[i];
+      out.back().unset = names;
+      std::erase(out.back().unset, names[i]);
+    }
+    return out;
+  }
+
   Loaded load(const Suspect& cause, int nodes) const {
     Job job = config_;
+    for (const std::string& name : cause.unset) job.environment.unset(name);
     for (const auto& [name, value] : cause.environment) job.environment.set(name, value);
     job.version = cause.release.value_or(config_.version);
     PartsCatalogue other;
@@ -193,7 +216,8 @@ class Expecter {
       places.emplace_back();
       try {
         places.back().emplace(load(simulated.cause, nodes < out_.nodes ? nodes : config_.nodes));
-        if (const NetKind kind = places.back()->communicator.network.kind; kind != network_)
+        if (const NetKind kind = places.back()->communicator.network.kind;
+            kind != network_ && simulated.cause.unset.empty())
           simulated.ruled_out = line_against(config_.network, kind);
         if (!simulated.ruled_out.empty()) {
           places.back().reset();
@@ -322,6 +346,56 @@ RowVerdict verdict_of(const JudgeRow& row) {
   return ratio < row.band.lower ? RowVerdict::above : RowVerdict::within;
 }
 
+bool is_simulated(const SimulatedSuspect& simulated) {
+  return simulated.refused.empty() && simulated.ruled_out.empty();
+}
+
+/// The row that the settings of the log slow down most, and by how much.
+struct LoggedCost {
+  std::size_t row = 0;
+  double ratio = 1;
+};
+
+LoggedCost cost_of(const std::vector<double>& with, const std::vector<double>& without) {
+  LoggedCost out;
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    const double ratio = with[i] / without[i];
+    if (!is_same_time(with[i], without[i]) && ratio > out.ratio) out = {i, ratio};
+  }
+  return out;
+}
+
+/// What the settings of the log cost, where they do: which, and a note.
+void tell_logged_costs(JudgeResult& result) {
+  const SimulatedSuspect* free = nullptr;
+  std::vector<const SimulatedSuspect*> alone;
+  for (const SimulatedSuspect& simulated : result.causes) {
+    if (simulated.cause.unset.empty() || !is_simulated(simulated)) continue;
+    if (free == nullptr) {
+      free = &simulated;
+    } else {
+      alone.push_back(&simulated);
+    }
+  }
+  if (free == nullptr) return;
+  const std::vector<double>& described = result.causes.front().times_us;
+  const LoggedCost cost = cost_of(described, free->times_us);
+  if (cost.ratio <= 1) return;
+  for (const std::string& name : free->cause.unset) {
+    const auto only = std::ranges::find(alone, name, [](const auto* s) { return s->cause.name; });
+    const bool costs = alone.empty() || only == alone.end() ||
+                       cost_of((*only)->times_us, free->times_us).ratio > 1;
+    const auto value = result.config.environment.get(name);
+    if (costs) result.costly_settings.push_back(fmt::format("{}={}", name, value.value_or("")));
+  }
+  const JudgeRow& row = result.rows[cost.row];
+  result.notes.push_back(
+      fmt::format("without {} of the log {:.2f} GB/s instead of {:.2f} would be expected at {}",
+                  fmt::join(result.costly_settings, " and "),
+                  busbw_of(result, row.size, free->times_us[cost.row]),
+                  busbw_of(result, row.size, row.expected_us), to_text(row.size)));
+}
+
 JudgeVerdict verdict_of_times(const JudgeResult& result) {
   const std::size_t rows = result.rows.size(), within = result.count(RowVerdict::within);
   if (is_few(result.count(RowVerdict::below), rows))
@@ -357,6 +431,11 @@ std::string_view to_text(JudgeVerdict verdict) {
 
 std::size_t JudgeResult::count(RowVerdict wanted) const {
   return static_cast<std::size_t>(std::ranges::count(rows, wanted, &JudgeRow::verdict));
+}
+
+double busbw_of(const JudgeResult& result, Bytes size, double time_us) {
+  return busbw_GBps(result.config.collective, result.ranks, size,
+                    Duration{static_cast<std::int64_t>(time_us * 1e6)});
 }
 
 bool passes(JudgeVerdict verdict) {
@@ -397,7 +476,7 @@ JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation) {
   std::vector<std::size_t> numbers;
   for (std::size_t i = 1; i < out.causes.size(); ++i) {
     const SimulatedSuspect& cause = out.causes[i];
-    if (!cause.refused.empty() || !cause.ruled_out.empty()) continue;
+    if (!is_simulated(cause) || !cause.cause.unset.empty()) continue;
     if (same_everywhere(out.causes.front().times_us, cause.times_us)) {
       out.unseen.push_back(i);
       continue;
@@ -411,6 +490,7 @@ JudgeResult judge_rows(const JudgeConfig& config, ExpectedRows expectation) {
     for (FitOfPrediction& fit : group.fits) fit.which = numbers[fit.which];
   }
   out.of_times = verdict_of_times(out);
+  tell_logged_costs(out);
   out.verdict = config.run_failed     ? JudgeVerdict::run_failed
                 : config.wrong_values ? JudgeVerdict::wrong_values
                                       : out.of_times;

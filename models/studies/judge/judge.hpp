@@ -37,11 +37,14 @@ struct JudgeConfig : Job {
   std::string datatype = "float";  ///< nccl-tests' name
   int root = 0;
   std::vector<JudgedRow> rows;
-  int wrong_rows = 0;              ///< of the log, left out: their values were wrong
-  bool wrong_values = false;       ///< or the log says so without a row of them
-  bool run_failed = false;         ///< the log says that a test ended with an error
-  bool release_said = false;       ///< by the log or the user: another one is no suspect
-  LoggedNetwork network;           ///< what it was not is no suspect
+  int wrong_rows = 0;         ///< of the log, left out: their values were wrong
+  bool wrong_values = false;  ///< or the log says so without a row of them
+  bool run_failed = false;    ///< the log says that a test ended with an error
+  bool release_said = false;  ///< by the log or the user: another one is no suspect
+  LoggedNetwork network;      ///< what it was not is no suspect
+  /// Variables of `environment` that the log says were set and nobody asked for: what they cost is
+  /// looked for beside the causes.
+  std::vector<std::string> logged_settings;
   std::vector<std::string> basis;  ///< whence collective, ranks, nodes and settings are known
   std::vector<std::string> notes;  ///< what is odd about the log
   Suspected suspected = Suspected::causes;
@@ -97,10 +100,14 @@ struct JudgeResult {
   JudgeVerdict of_times{};  ///< by the times alone
   /// Causes that change no row by more than kSameTime: these rows cannot show them.
   std::vector<std::size_t> unseen;
+  /// Settings of the log that cost: `NAME=value`. A note says how much.
+  std::vector<std::string> costly_settings;
   std::vector<std::string> notes;
 
   std::size_t count(RowVerdict wanted) const;
 };
+/// GB/s of a row.
+double busbw_of(const JudgeResult& result, Bytes size, double time_us);
 /// The verdict is none of slower ones: what an acceptance test lets pass.
 bool passes(JudgeVerdict verdict);
 /// Whatever the times are, the log says that something is wrong.

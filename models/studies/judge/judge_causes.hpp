@@ -35,7 +35,8 @@ struct Suspect {
   std::optional<NetKind> network = {};      ///< every NIC is of this kind
   /// The part of the catalogue whose goodput and latency such a NIC has; "" = its own.
   std::string nic_part = {};
-  bool own_rate = true;  ///< the port's rate stays, else it is that part's
+  bool own_rate = true;                 ///< the port's rate stays, else it is that part's
+  std::vector<std::string> unset = {};  ///< variables that the run is taken to be without
 };
 
 /// What is known of a run beside its cluster.

@@ -69,6 +69,9 @@ std::string verdict_text(const JudgeResult& result, JudgeVerdict verdict) {
       return fmt::format("wrong values {}: look for that first\n{}", found, of_times);
     }
     case JudgeVerdict::as_expected:
+      if (!result.costly_settings.empty())
+        return fmt::format("as expected with {} of the log: are they meant?\n",
+                           fmt::join(result.costly_settings, " and "));
       return is_of_log(result.verdict) ? "as expected\n" : "as expected: nothing to look for\n";
     case JudgeVerdict::faster:
       return "faster than expected: is --topology the machine that was measured?\n";
@@ -158,11 +161,6 @@ std::string targets_text(const JudgedTable& table) {
 }
 
 }  // namespace
-
-double busbw_of(const JudgeResult& result, Bytes size, double time_us) {
-  return busbw_GBps(result.config.collective, result.ranks, size,
-                    Duration{static_cast<std::int64_t>(time_us * 1e6)});
-}
 
 std::string judge_text(const JudgedTable& table) {
   const JudgeResult& result = table.result;

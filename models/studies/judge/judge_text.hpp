@@ -19,7 +19,5 @@ std::string judge_text(const JudgedTable& table);
 /// Tables: rows, tables (of the log), causes, cause_times, excluded_causes, targets. REQUIRES: at
 /// least one table.
 Report judge_report(const std::vector<JudgedTable>& tables);
-/// GB/s of a row.
-double busbw_of(const JudgeResult& result, Bytes size, double time_us);
 
 }  // namespace fabricast

@@ -475,6 +475,40 @@ TEST_CASE("judge: what NCCL's lines rule out is no cause") {
   CHECK(says(text, "Not by line 2: \"Using network IB\": sockets, sockets-1, tcpxo, tcpx, efa"));
 }
 
+TEST_CASE("judge: a run that the log's own settings cripple is as expected with them only") {
+  JudgeConfig config = config_of("dgx-h100", Collective::all_reduce);
+  config.rows = {{Bytes{64 << 20}, 0}};
+  for (const char* name : {"NCCL_IB_DISABLE", "NCCL_P2P_DISABLE"}) {
+    config.environment.set(name, "1");
+    config.logged_settings.emplace_back(name);
+  }
+  config.environment.set("NCCL_IB_TC", "106");  // costs nothing
+  config.logged_settings.emplace_back("NCCL_IB_TC");
+  const auto judged = [&] {
+    const ExpectedRows expected = expect_rows(config, parts(), {}, in_turn);
+    config.rows[0].measured_us = expected.rows[0].expected_us;
+    return judge_rows(config, expected);
+  };
+  const JudgeResult logged = judged();
+  CHECK(logged.verdict == JudgeVerdict::as_expected);
+  CHECK(logged.costly_settings ==
+        std::vector<std::string>{"NCCL_IB_DISABLE=1", "NCCL_P2P_DISABLE=1"});
+  CHECK(says(judge_text({"log", logged, {}}),
+             "as expected with NCCL_IB_DISABLE=1 and NCCL_P2P_DISABLE=1 of the log"));
+  config.environment = {};
+  config.logged_settings.clear();
+  const JudgeResult free = judged();
+  CHECK(free.costly_settings.empty());
+  CHECK(says(judge_text({"log", free, {}}), "as expected: nothing to look for"));
+  CHECK(says(logged.notes.back(),
+             fmt::format("{:.2f} GB/s instead of {:.2f} would be expected at 64 MiB",
+                         busbw_of(free, Bytes{64 << 20}, free.rows[0].expected_us),
+                         busbw_of(logged, Bytes{64 << 20}, logged.rows[0].expected_us))));
+  // What the user sets is meant.
+  config.environment.set("NCCL_IB_DISABLE", "1");
+  CHECK(judged().costly_settings.empty());
+}
+
 // Slow clusters whose owners found the cause. Azure/aks-rdma-infiniband, tests/expected-output.md:
 // IP over InfiniBand. skypilot-org/skypilot, examples/coreweave_infiniband: InfiniBand was not
 // asked for. eth-cscs/cscs-docs, docs/software/communication/nccl.md: the network's plugin is not
