@@ -37,8 +37,10 @@ struct LoggedChoice {
 
 /// The kinds that others ask for; the rest is named by who reads it.
 namespace import_kind {
-inline constexpr std::string_view kNcclLog = "NCCL_DEBUG log", kNcclTests = "nccl-tests",
-                                  kWatchdog = "PyTorch watchdog log";  ///< it shows a timeout
+inline constexpr std::string_view
+    kNcclLog = "NCCL_DEBUG log",
+    kNcclTests = "nccl-tests",
+    kWatchdog = "PyTorch watchdog log";  ///< of a timeout, an exception or a lost heartbeat
 }  // namespace import_kind
 
 struct ImportedFile {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "models/io/imports/import_readers.hpp"
+#include "models/io/imports/nccl_messages.hpp"
 #include "text/counted.hpp"
 #include "text/words.hpp"
 
@@ -32,7 +33,8 @@ std::optional<std::uint64_t> count_after(std::string_view text, std::string_view
 
 /// One call that a rank waited for.
 struct Wait {
-  std::uint64_t rank = 0;
+  std::uint64_t rank = 0;      ///< of the job where it is said, else of its group
+  std::uint64_t in_group = 0;  ///< rank of its group
   std::optional<std::uint64_t> sequence, in, out, timeout_ms;
   std::string op;
   bool operator==(const Wait&) const = default;
@@ -57,9 +59,10 @@ class WatchdogReader {
 
   bool read(const LogText& log) {
     for (const LogLine& line : log.lines) take(line.text);
-    if (waits_.empty() && stuck_.empty()) return false;
+    if (waits_.empty() && stuck_.empty() && silent_.empty() && !caught_) return false;
     out_.kind = import_kind::kWatchdog;
     tell();
+    add_nccl(log);
     return true;
   }
 
@@ -72,15 +75,32 @@ class WatchdogReader {
     if (const auto seconds = count_after(text, "watchdog got stuck for ")) {
       if (const auto rank = rank_of(text)) stuck_[*rank] = *seconds;
     }
+    if (text.find("Heartbeat monitor timed out") != std::string_view::npos ||
+        text.find("detected no heartbeat") != std::string_view::npos) {
+      if (const auto rank = rank_of(text)) silent_.insert(*rank);
+    }
+    caught_ = caught_ || text.find("Watchdog caught exception") != std::string_view::npos ||
+              text.find("due to collective timeout or exception") != std::string_view::npos;
     const auto enqueued = count_after(text, "ast enqueued NCCL work: ");
     const auto enqueued_now = count_after(text, "last enqueued work: ");
     const auto completed = count_after(text, "ast completed NCCL work: ");
     const auto completed_now = count_after(text, "last completed work: ");
     if (enqueued || enqueued_now) enqueued_.insert(enqueued ? *enqueued : *enqueued_now);
     if (completed || completed_now) completed_.insert(completed ? *completed : *completed_now);
-    if (const std::string_view group = after(text, "PG GUID "); !group.empty() && in_group(text))
-      groups_.insert(std::string(group.substr(0, group.find(')') + 1)));
+    if (const std::string_view group = group_in(text); !group.empty() && in_group(text))
+      groups_.insert(std::string(group));
     events(text);
+  }
+
+  /// "0(default_pg)" of "[PG ID 0 PG GUID 0(default_pg) Rank 8]", "13" of "[PG 13 Rank 0]".
+  static std::string_view group_in(std::string_view text) {
+    std::string_view group = after(text, "[PG ");
+    group = group.substr(0, group.find(']'));
+    const std::size_t end = group.find(" Rank ");
+    if (end == std::string_view::npos) return {};
+    group = group.substr(0, end);
+    const std::string_view unique = after(group, "PG GUID ");
+    return unique.empty() ? group : unique;
   }
 
   /// Words of ranks that only pass the signal on do not count.
@@ -100,6 +120,7 @@ class WatchdogReader {
     if (!rank) return;
     Wait wait;
     wait.rank = *rank;
+    wait.in_group = count_after(text, "Rank ").value_or(*rank);
     wait.sequence = count_after(text, "SeqNum=");
     wait.in = count_after(text, "NumelIn=");
     wait.out = count_after(text, "NumelOut=");
@@ -118,15 +139,16 @@ class WatchdogReader {
     };
     event("out of memory", "GPU out of memory");
     if (text.find("port error") != std::string_view::npos) {
-      const std::string_view port = trimmed(after(text, "NET/IB : "));
-      const std::string_view host = trimmed(text.substr(0, text.find(':')));
-      causes_.insert(fmt::format("port error on {} of {}", port.substr(0, port.find(':')), host));
+      const std::string port = port_named(text), host = host_of(text);
+      causes_.insert(fmt::format("port error on {}{}{}", port.empty() ? "an HCA" : port,
+                                 host.empty() ? "" : " of ", host));
     }
-    if (const std::string_view status = after(text, "status="); status.starts_with("IBV_WC_")) {
+    if (const std::string status = completion_status(text); !status.empty()) {
       const std::string_view hca = after(text, " hca ");
-      causes_.insert(fmt::format("{} on {}", status.substr(0, status.find_first_of("( ")),
+      causes_.insert(fmt::format("{} on {}", status.substr(0, status.find_first_of(" :")),
                                  hca.empty() ? "an HCA" : hca.substr(0, hca.find(' '))));
     }
+    event("Watchdog caught exception", "an exception of NCCL");
   }
 
   /// Of a gather the share of each rank tells how many there are.
@@ -149,10 +171,7 @@ class WatchdogReader {
       ranks.insert(wait.rank);
       if (wait.timeout_ms) timeouts.insert(*wait.timeout_ms);
       if (wait.sequence) sequences[wait.rank].insert(*wait.sequence);
-      std::string op = wait.op;
-      if (wait.in && wait.out && *wait.in != kNoCount)
-        op += fmt::format(" {} -> {}", *wait.in, *wait.out);
-      ops.insert(op);
+      ops.insert(call_text(wait));
     }
     out_.add("ranks that timed out", ranges(ranks));
     out_.add("calls", joined({ops.begin(), ops.end()}));
@@ -168,20 +187,88 @@ class WatchdogReader {
       out_.add("watchdog stuck", fmt::format("rank {}: {} s", rank, seconds));
     const std::uint64_t size = group_size();
     if (size > 1) out_.add("ranks in the group", std::to_string(size));
+    if (!silent_.empty()) {
+      out_.add("no heartbeat", fmt::format("rank {}", ranges(silent_)));
+      out_.remark(
+          "the watchdog's thread itself hung: in a call of CUDA or NCCL, or waiting for Python "
+          "(TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC says how long it may)");
+    }
     verdict(ranks, sequences, size);
+  }
+
+  /// All are of one group, as far as the log says.
+  bool one_group() const {
+    std::map<std::uint64_t, std::uint64_t> ranks;  // of the job, by the one of the group
+    for (const Wait& wait : waits_)
+      if (ranks.try_emplace(wait.in_group, wait.rank).first->second != wait.rank) return false;
+    return groups_.size() < 2;
+  }
+
+  /// Ranks of the group are those of the job.
+  bool is_whole_job() const {
+    return std::ranges::all_of(waits_, [](const Wait& w) { return w.rank == w.in_group; });
+  }
+
+  /// Calls of which all ranks give as many elements; of a coalesced one where it gathers alike.
+  static bool has_one_size(const Wait& a, const Wait& b) {
+    constexpr std::string_view even[] = {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE",
+                                         "_REDUCE_SCATTER_BASE"};
+    if (std::ranges::find(even, a.op) != std::end(even)) return true;
+    const auto gathers = [](const Wait& w) {
+      return w.in && w.out && *w.in > 0 && *w.out > *w.in && *w.out % *w.in == 0;
+    };
+    return a.op == "COALESCED" && gathers(a) && gathers(b) && *a.out / *a.in == *b.out / *b.in;
+  }
+
+  static bool fit(const Wait& a, const Wait& b) {
+    if (a.op != b.op) return false;
+    return !has_one_size(a, b) || (a.in == b.in && a.out == b.out);
+  }
+
+  static std::string call_text(const Wait& wait) {
+    return wait.in && wait.out && *wait.in != kNoCount
+               ? fmt::format("{} {} -> {}", wait.op, *wait.in, *wait.out)
+               : wait.op;
+  }
+
+  /// Of one sequence number calls that do not fit; true where there are some.
+  bool tell_mismatch() {
+    if (!one_group()) return false;
+    for (const Wait& a : waits_) {
+      for (const Wait& b : waits_) {
+        if (!a.sequence || a.sequence != b.sequence || a.rank == b.rank || fit(a, b)) continue;
+        out_.remark(fmt::format(
+            "rank {} calls {} and rank {} calls {} as number {}: {}they meet and do not fit",
+            a.rank, call_text(a), b.rank, call_text(b), *a.sequence,
+            is_whole_job() || groups_.size() == 1 ? "" : "if they are of one group, "));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// What NCCL says in the same file.
+  void add_nccl(const LogText& log) {
+    ImportedFile nccl;
+    if (!read_nccl_log(log, nccl)) return;
+    out_.found.insert(out_.found.end(), nccl.found.begin(), nccl.found.end());
+    out_.remarks.insert(out_.remarks.end(), nccl.remarks.begin(), nccl.remarks.end());
+    out_.settings = std::move(nccl.settings);
+    out_.choices = std::move(nccl.choices);
   }
 
   void verdict(const std::set<std::uint64_t>& ranks,
                const std::map<std::uint64_t, std::set<std::uint64_t>>& sequences,
                std::uint64_t size) {
     out_.add("events before", joined({causes_.begin(), causes_.end()}));
-    if (!causes_.empty())
+    if (!causes_.empty() && !waits_.empty())
       out_.remark(
           "an error comes with the time-outs: these are its consequences, look there first");
     if (sequences.empty() && !waits_.empty())
       out_.remark("no sequence numbers (PyTorch before 1.13): nobody can tell who is behind");
     std::set<std::uint64_t> firsts;
     for (const auto& [rank, numbers] : sequences) firsts.insert(*numbers.begin());
+    if (tell_mismatch()) return;
     if (firsts.size() > 1 && groups_.size() < 2 && causes_.empty()) {
       std::vector<std::string> behind;
       for (const auto& [rank, numbers] : sequences) {
@@ -194,15 +281,22 @@ class WatchdogReader {
     } else if (firsts.size() == 1 && ranks.size() > 1) {
       out_.remark("all that report wait at the same call: nobody of them ran ahead");
     }
-    if (causes_.empty() && firsts.size() < 2 && size > ranks.size() && size <= 64) {
-      std::set<std::uint64_t> missing;
-      for (std::uint64_t rank = 0; rank < size; ++rank) {
-        if (!ranks.contains(rank)) missing.insert(rank);
-      }
-      out_.remark(
-          fmt::format("ranks {} report nothing: suspects, they may not have come to the call",
-                      ranges(missing)));
-    }
+    if (causes_.empty() && firsts.size() < 2 && one_group()) tell_missing(size);
+  }
+
+  /// `size`: of the group.
+  void tell_missing(std::uint64_t size) {
+    std::set<std::uint64_t> missing;
+    constexpr std::uint64_t most = 64;
+    for (std::uint64_t rank = 0; rank < size && size <= most; ++rank) missing.insert(rank);
+    for (const Wait& wait : waits_) missing.erase(wait.in_group);
+    if (missing.empty()) return;
+    const bool one = missing.size() == 1;
+    out_.remark(
+        fmt::format("rank{} {}{} report{} nothing: suspect{}, {} may not have come to the "
+                    "call",
+                    one ? "" : "s", ranges(missing), is_whole_job() ? "" : " of the group",
+                    one ? "s" : "", one ? "" : "s", one ? "it" : "they"));
   }
 
   ImportedFile& out_;
@@ -210,6 +304,8 @@ class WatchdogReader {
   std::map<std::uint64_t, std::uint64_t> stuck_;
   std::set<std::uint64_t> enqueued_, completed_;
   std::set<std::string> groups_, causes_;
+  std::set<std::uint64_t> silent_;  ///< ranks without a heartbeat
+  bool caught_ = false;             ///< an exception, or a dump because of one
 };
 
 }  // namespace

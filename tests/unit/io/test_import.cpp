@@ -1,6 +1,7 @@
 // `fabricast import`: what files say, whole and damaged. tests/data/logs holds real ones.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -165,6 +166,149 @@ TEST_CASE("import: NCCL's log of old and new releases") {
   CHECK(read.value("transports") == "NET/IB, NET/IB/GDRDMA/Shared");
   CHECK(read.value("GPUDirect RDMA") == "1 of 2 network connections");
   CHECK(read.value("choices") == "AllReduce: 1048576 RING LL128 x4; 8 Tree LL");
+}
+
+TEST_CASE("import: NVLS is on with channels or where NCCL says so") {
+  const auto nvls = [](const std::string& line) {
+    return import_text(
+               "h:1:2 [0] NCCL INFO NCCL version 2.21.5\nh:1:2 [0] NCCL INFO " + line + "\n", "f")
+        .value("NVLS");
+  };
+  CHECK(nvls("16 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels") == "yes");
+  CHECK(nvls("24 coll channels, 0 collnet channels, 0 nvls channels, 32 p2p channels") == "no");
+  CHECK(nvls("NVLS multicast support is not available on dev 0") == "no");
+  CHECK(nvls("NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)") == "yes");
+  CHECK(nvls("NCCL_NVLS_ENABLE set by environment to 0.") == "no");
+  CHECK(nvls("NVLS comm 0x1 headRank 0") == "yes");
+  CHECK(nvls("Connected all rings").empty());
+}
+
+TEST_CASE("import: PyTorch's text names the release that NCCL names with CUDA") {
+  const char* const error =
+      "RuntimeError: NCCL error in: a.cpp:1691, unhandled system error, NCCL version 2.19.3\n"
+      "ncclSystemError: System call (e.g. socket, malloc) failed.\n"
+      "Last error:\n"
+      "socketStartConnect: Connect to 127.0.0.1<1> failed : Connection refused\n";
+  const ImportedFile read =
+      import_text("h:1:2 [0] NCCL INFO NCCL version 2.19.3+cuda12.3\n" + std::string(error), "f");
+  CHECK(read.value("version") == "2.19.3+cuda12.3");
+  CHECK(!has_remark(read, "several releases"));
+  CHECK(read.value("errors") == "ncclSystemError");
+  CHECK(read.value("last error") ==
+        "socketStartConnect: Connect to 127.0.0.1<1> failed : Connection refused");
+  CHECK(has_remark(read, "the last error: the other process has gone"));
+  CHECK(import_text(error, "f").kind == "NCCL_DEBUG log");
+}
+
+TEST_CASE("import: warnings keep their figures and their host, and known lines their meaning") {
+  const ImportedFile read = import_text(
+      "n1:1:2 [0] net_ib.cc:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.5<1> with "
+      "status=12 opcode=0\n"
+      "n1:1:3 [1] net_ib.cc:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.6<2> with "
+      "status=12 opcode=0\n"
+      "n1:1:2 [0] NCCL INFO P2P is disabled between connected GPUs 6 and 7.\n",
+      "f");
+  CHECK(
+      has_remark(read, "10.0.0.5<1> with status=12 opcode=0 (n1, 2 times): RETRY_EXC_ERR (12): "));
+  CHECK(has_remark(read, "NCCL says: P2P is disabled between connected GPUs 6 and 7. (n1): "));
+  // What lacks for RDMA does not matter where RDMA is used.
+  const std::string lacks = "h:1:2 [0] NCCL INFO NET/IB : No device found.\n";
+  CHECK(has_remark(import_text(lacks, "f"), "No device found"));
+  CHECK(!has_remark(import_text(lacks + "h:1:2 [0] NCCL INFO Using network AWS Libfabric\n", "f"),
+                    "No device found"));
+}
+
+TEST_CASE("import: hosts of a log are compared") {
+  const std::string one = "a:1:2 [0] NCCL INFO ", other = "b:1:2 [0] NCCL INFO ";
+  const ImportedFile read = import_text(
+      one + "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB ; OOB e\n" + other +
+          "NET/IB : Using [0]mlx5_0:1/IB ; OOB e\n" + one + "Using network IB\n" + other +
+          "Using network Socket\n" + one +
+          "Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA\n" + other +
+          "Channel 00/0 : 1[1] -> 2[0] [receive] via NET/IB/0\n" + one +
+          "4 coll channels, 4 p2p channels\n" + other + "2 coll channels, 4 p2p channels\n" + one +
+          "NCCL_ALGO set by environment to Ring\n" + other +
+          "NCCL_ALGO set by environment to Tree\n" + one +
+          "NCCL_PROTO set by environment to Simple\n",
+      "f");
+  CHECK(has_remark(read, "hosts differ in HCAs: mlx5_0:1/IB: b; mlx5_0:1/IB mlx5_1:1/IB: a"));
+  CHECK(has_remark(read, "hosts differ in the network: IB: a; Socket: b"));
+  CHECK(has_remark(read, "hosts differ in GPUDirect RDMA: off: b; on: a"));
+  CHECK(has_remark(read, "hosts differ in channels: 2: b; 4: a"));
+  CHECK(has_remark(read, "hosts differ in NCCL_ALGO: Ring: a; Tree: b"));
+  CHECK(!has_remark(read, "NCCL_PROTO"));  // b may not have printed it
+}
+
+TEST_CASE("import: who began to initialise and did not come to the end") {
+  const auto line = [](const char* host, int rank, const char* what) {
+    return fmt::format("{}:1:2 [0] NCCL INFO comm 0x{} rank {} nranks 4 - Init {}\n", host, rank,
+                       rank, what);
+  };
+  const std::string begun = line("a", 0, "START") + line("a", 1, "START") + line("b", 2, "START");
+  CHECK(has_remark(import_text(begun + line("a", 0, "COMPLETE"), "f"),
+                   "Init START without Init COMPLETE: rank 1 (a), 2 (b)"));
+  CHECK(!has_remark(import_text(line("a", 0, "START") + line("a", 0, "COMPLETE"), "f"), "Init"));
+  // An excerpt: one line, or one that ends before.
+  CHECK(!has_remark(import_text(line("a", 0, "START"), "f"), "Init"));
+  CHECK(!has_remark(import_text(begun + "a:1:2 [0] NCCL INFO Channel 00/02 :    0   1\n", "f"),
+                    "Init"));
+}
+
+TEST_CASE("import: the watchdog's ranks are those of the group where suspects are looked for") {
+  const auto timeout = [](int of_job, int of_group, const char* call) {
+    return fmt::format(
+        "[rank{}]:[E1206 18:44:12 ProcessGroupNCCL.cpp:607] [Rank {}] Watchdog caught collective "
+        "operation timeout: WorkNCCL(SeqNum=7, OpType={}, Timeout(ms)=600000) ran for 600061 ms\n",
+        of_job, of_group, call);
+  };
+  const char* const scatter = "_REDUCE_SCATTER_BASE, NumelIn=4096, NumelOut=1024";
+  const ImportedFile group =
+      import_text(timeout(12, 0, scatter) + timeout(13, 1, scatter) + timeout(14, 2, scatter), "f");
+  CHECK(group.value("ranks that timed out") == "12-14");
+  CHECK(has_remark(group, "rank 3 of the group reports nothing"));
+  CHECK(!has_remark(group, "0-3"));
+  // Rank 0 of two groups: nobody can be missed.
+  const ImportedFile groups = import_text(timeout(0, 0, scatter) + timeout(4, 0, scatter), "f");
+  CHECK(!has_remark(groups, "nothing: suspect"));
+  // 4096 / 1024 = 4 ranks, of which 0 and 1 call another thing than 2.
+  const ImportedFile unlike = import_text(timeout(0, 0, scatter) + timeout(1, 1, scatter) +
+                                              timeout(2, 2, "ALLREDUCE, NumelIn=4, NumelOut=4"),
+                                          "f");
+  CHECK(has_remark(unlike,
+                   "rank 0 calls _REDUCE_SCATTER_BASE 4096 -> 1024 and rank 2 calls "
+                   "ALLREDUCE 4 -> 4 as number 7: they meet and do not fit"));
+  CHECK(!has_remark(unlike, "nothing: suspect"));
+  CHECK(!has_remark(unlike, "nobody of them ran ahead"));
+  // Shares of an all-to-all may differ.
+  const ImportedFile exchange = import_text(timeout(0, 0, "ALLTOALL, NumelIn=4, NumelOut=6") +
+                                                timeout(1, 1, "ALLTOALL, NumelIn=6, NumelOut=4"),
+                                            "f");
+  CHECK(!has_remark(exchange, "do not fit"));
+}
+
+TEST_CASE("import: what NCCL says beside the watchdog is told, too") {
+  const ImportedFile read = import_text(
+      "n1:1:2 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\n"
+      "n1:1:2 [0] NCCL INFO Using network Socket\n"
+      "n1:1:3 [0] net_ib.cc:16 NCCL WARN NET/IB : Got async event : port error\n"
+      "n1:1:3 [0] net_ib.cc:16 NCCL WARN NET/IB : mlx5_3:1 Got async event : port error\n"
+      "n1:1:3 [0] net_ib.cc:12 NCCL WARN NET/IB : Got completion from peer 1 with status=12\n"
+      "[rank0]:[E626 06:24:44 ProcessGroupNCCL.cpp:1785] [PG ID 2 PG GUID 9 Rank 0] Exception "
+      "(either an error or timeout) detected by watchdog at work: 610\n"
+      "[rank0]:[E626 06:24:44 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=8, OpType=ALLREDUCE, NumelIn=9, NumelOut=9, "
+      "Timeout(ms)=600000)\n",
+      "f");
+  CHECK(read.kind == "PyTorch watchdog log");
+  CHECK(read.value("process groups") == "9");
+  CHECK(read.value("events before") ==
+        "RETRY_EXC_ERR on an HCA, port error on an HCA of n1, port error on mlx5_3 of n1");
+  CHECK(read.value("network") == "Socket");
+  CHECK(read.value("settings") == "NCCL_IB_DISABLE=1");
+  CHECK(import_text("[rank0]:[E1206 a.cpp:1413] [PG 0 (default_pg) Rank 0] Heartbeat monitor timed "
+                    "out! Process will be terminated\n",
+                    "f")
+            .value("no heartbeat") == "rank 0");
 }
 
 TEST_CASE("import: calls of PyTorch's traces") {
