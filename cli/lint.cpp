@@ -96,7 +96,7 @@ int check(const LintOptions& options, NcclVersion version, const Answers& answer
   input.files = read_files(options);
   input.version = version;
   input.sharp = options.sharp;
-  std::optional<Cluster> cluster;
+  std::optional<Cluster> cluster, apart;
   if (!options.topology.empty()) {
     const PartsCatalogue parts = load_parts(options.parts);
     const Topology topology(options.topology, options.fabric, parts);
@@ -104,6 +104,12 @@ int check(const LintOptions& options, NcclVersion version, const Answers& answer
     cluster.emplace(topology.cluster(asked));
     input.cluster = &*cluster;
     input.description = topology.describe(asked).node;
+    if (cluster->hosts() > cluster->nodes()) {
+      const NodesRequest each{options.nodes, false};
+      apart.emplace(topology.cluster(each));
+      input.apart = &*apart;
+      input.description_apart = topology.describe(each).node;
+    }
   }
   const LintResult result = lint(input, load_variables());
   if (options.format == "sarif") {

@@ -8,6 +8,7 @@
 #include "models/lint/rules.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/environment/settings.hpp"
 #include "sim/base/add_once.hpp"
 #include "sim/base/error.hpp"
 #include "text/unit_text.hpp"
@@ -103,8 +104,11 @@ std::string in_words(const Loss& loss) {
 }
 
 TuningModel model_of(const LintInput& input, const Environment& environment) {
-  return decided_communicator(*input.cluster, {answered_version(input.version), environment, 0,
-                                               input.sharp, input.description})
+  const NcclVersion version = answered_version(input.version);
+  const bool apart = input.apart != nullptr && !joins_nvlink_domain(environment, version);
+  return decided_communicator(apart ? *input.apart : *input.cluster,
+                              {version, environment, 0, input.sharp,
+                               apart ? input.description_apart : input.description})
       .model;
 }
 
@@ -177,6 +181,32 @@ void report(Sheet& sheet, const Setting& s, const std::vector<Refusal>& refusals
       s.name() == "NCCL_ALGO" ? "name Ring as well, or leave the collective out" : "leave it out";
 }
 
+/// The tuning model knows nothing of it: a channel is one block of a GPU, which carries no more
+/// than its threads do (src/graph/connect.cc cuts the channels of the graphs).
+void report_channels(Sheet& sheet, const Setting& s, const TuningModel& forced,
+                     const TuningModel& free) {
+  if (s.name() != "NCCL_MAX_NCHANNELS" && s.name() != "NCCL_MAX_NRINGS" &&
+      s.name() != "NCCL_MAX_CTAS")
+    return;
+  std::vector<std::string> words;
+  for (const Collective c : kAllCollectives) {
+    if (!is_tuned(c)) continue;
+    const TunerDecision with = decide(forced, c, Bytes{kSizeMax}),
+                        usual = decide(free, c, Bytes{kSizeMax});
+    if (with.algorithm && 2 * with.channels <= usual.channels)
+      words.push_back(fmt::format("{} of {} for {}", with.channels, usual.channels, to_text(c)));
+  }
+  if (words.empty()) return;
+  Finding& f =
+      sheet.add("FL043", Severity::warning, s,
+                fmt::format("{} leaves few channels to large calls: {}", shown(s), joined(words)));
+  f.reason =
+      "a channel is one block of threads on the GPU, and few of them do not fill the links; NCCL's "
+      "tuning model does not see that";
+  f.source = s.variable->evidence;
+  f.suggestion = "leave it out, or measure how many your links take";
+}
+
 /// A prediction that cannot be made is said once; the mistake behind it has a finding of its own.
 void note_no_prediction(Sheet& sheet, const std::string& why) {
   const std::string note = fmt::format("no prediction of what a choice costs (FL040): {}", why);
@@ -208,6 +238,7 @@ void check_choice(Sheet& sheet, const Setting& s) {
     const TuningModel forced = model_of(sheet.input, with);
     const TuningModel free = model_of(sheet.input, without(with, s.name()));
     if (free.input.ranks < 2) return;
+    report_channels(sheet, s, forced, free);
     for (const Collective c : kAllCollectives) {
       if (!is_tuned(c)) continue;
       const Loss loss = loss_of(forced, free, c);

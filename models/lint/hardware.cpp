@@ -5,7 +5,9 @@
 #include "models/lint/rules.hpp"
 #include "models/nccl/base/channel_graph.hpp"
 #include "models/nccl/base/net_name.hpp"
+#include "models/nccl/base/releases.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
+#include "models/nccl/environment/settings.hpp"
 #include "text/unit_text.hpp"
 
 namespace fabricast::lint_rules_detail {
@@ -108,6 +110,23 @@ void check_p2p(Sheet& sheet, const Setting& s) {
                 fmt::format("{} leaves NVLink ({} per GPU) unused", shown(s), to_text(nvlink)));
   f.reason = "GPUs of a node then exchange data through host memory, over PCIe and its sockets";
   f.source = "NCCL 2.21.5 src/graph/paths.cc:283, src/transport/shm.cc";
+  f.suggestion = "leave it out; it is for finding faults";
+}
+
+/// NVLink between servers switched off.
+void check_mnnvl(Sheet& sheet, const Setting& s) {
+  const Cluster& cluster = *sheet.input.cluster;
+  if (sheet.input.apart == nullptr || cluster.hosts() == cluster.nodes()) return;
+  Environment alone;
+  alone.set(s.name(), s.value());
+  if (joins_nvlink_domain(alone, answered_version(sheet.input.version)) ||
+      !joins_nvlink_domain({}, answered_version(sheet.input.version)))
+    return;
+  Finding& f = sheet.add(
+      "FL043", Severity::warning, s,
+      fmt::format("{} leaves NVLink between the {} nodes unused", shown(s), cluster.hosts()));
+  f.reason = "data between nodes then go over the network";
+  f.source = s.variable->evidence;
   f.suggestion = "leave it out; it is for finding faults";
 }
 
@@ -222,6 +241,7 @@ void check_hardware(Sheet& sheet) {
     if (s.at->has(EnvTrap::after_init)) continue;  // FL070
     check_needs(sheet, s);
     check_p2p(sheet, s);
+    check_mnnvl(sheet, s);
     check_rdma(sheet, s);
     check_net_name(sheet, s);
     check_gdr_level(sheet, s);

@@ -50,6 +50,9 @@ struct LintInput {
   const Cluster* cluster = nullptr;  ///< nullptr: rules about hardware are skipped
   /// What NCCL is told of each node, as in CommunicatorConfig.
   std::optional<NodeDescription> description;
+  /// Where NVLink joins servers into one node: the same as NCCL has it when told not to join them.
+  const Cluster* apart = nullptr;
+  std::optional<NodeDescription> description_apart = {};
   bool sharp = false;  ///< the fabric offers SHARP
 };
 

@@ -54,6 +54,15 @@ void of_another_release(Sheet& sheet, const Setting& s, const UnreadName& unread
   f.suggestion = unread.instead.empty() ? "remove it, or change the release" : unread.instead;
 }
 
+/// A name of PyTorch's form that it is not known to read.
+void of_torch_perhaps(Sheet& sheet, const Setting& s) {
+  Finding& f = sheet.add("FL001", Severity::note, s,
+                         fmt::format("PyTorch is not known to read {}", s.name()));
+  f.source = "PyTorch torch/csrc/distributed/c10d, torch 1.7 to 2.9";
+  const std::string near = sheet.catalogue.nearest_read(s.name());
+  if (near.starts_with("TORCH_")) f.suggestion = fmt::format("did you mean {}?", near);
+}
+
 }  // namespace
 
 void check_names(Sheet& sheet) {
@@ -69,6 +78,7 @@ void check_names(Sheet& sheet) {
       // TORCH_NCCL_* say themselves whose they are.
       const bool again = v->is_family() && !families.insert({s.file, v}).second;
       if (s.name().starts_with("NCCL_") && !again) of_others(sheet, s, *unread);
+      if (s.name().starts_with("TORCH_NCCL_") && v->is_family()) of_torch_perhaps(sheet, s);
     } else if (unread) {
       of_another_release(sheet, s, *unread);
     } else if (v->effect.starts_with("Old ")) {

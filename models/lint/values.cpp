@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "models/lint/rules.hpp"
@@ -65,7 +68,7 @@ void wrong_switch(Sheet& sheet, const Setting& s, Word word) {
   f.suggestion = fmt::format("{}={}", s.name(), on ? 1 : 0);
 }
 
-/// "4M" -> 4194304; 0 when the tail is no unit of bytes.
+/// "4M" -> 4194304, of a variable that counts bytes; 0 when the tail is no unit of them.
 std::int64_t with_unit(const NumberText& number, std::string_view text) {
   const std::size_t tail = text.find_first_not_of("0123456789 ");
   if (tail == std::string_view::npos || number.value <= 0 || number.value > 1 << 20) return 0;
@@ -118,8 +121,8 @@ void not_a_number(Sheet& sheet, const Setting& s, const NumberText& number) {
   f.reason = number.has_digits ? "what follows the digits is ignored, without a message"
                                : "text without digits is 0, without a message";
   f.source = kParam;
-  const std::int64_t meant = with_unit(number, s.value());
-  if (meant > 0) {
+  const std::int64_t meant = s.variable->unit == "bytes" ? with_unit(number, s.value()) : 0;
+  if (meant > 0 && is_in_range(sheet, s, meant)) {
     f.suggestion = fmt::format("{}={}", s.name(), meant);
   } else if (number.has_digits && is_in_range(sheet, s, number.value)) {
     f.suggestion = fmt::format("{}={}", s.name(), number.value);
@@ -186,18 +189,73 @@ void check_number(Sheet& sheet, const Setting& s) {
   check_step(sheet, s, number.value);
 }
 
-/// PyTorch's words (c10/util/env.h and ProcessGroupNCCL).
+constexpr std::string_view kTorch = "PyTorch torch/csrc/distributed/c10d/Utils.hpp, getCvar";
+
+constexpr std::array<std::string_view, 5> kTorchOn = {"y", "yes", "1", "t", "true"},
+                                          kTorchOff = {"n", "no", "0", "f", "false"};
+
+bool is_one_of(std::string_view text, const std::array<std::string_view, 5>& words) {
+  return std::ranges::find(words, lower_case(text)) != words.end();
+}
+
+void refused_by_torch(Sheet& sheet, std::string_view rule, const Setting& s,
+                      std::string_view takes) {
+  Finding& f = sheet.add(rule, Severity::error, s,
+                         fmt::format("{}: PyTorch refuses it, no process group is made", shown(s)));
+  f.reason = fmt::format("it takes {}", takes);
+  f.source = kTorch;
+}
+
 void check_torch_bool(Sheet& sheet, const Setting& s) {
-  const std::string& v = s.value();
-  if (v == "0" || v == "1" || word_of(v) != Word::none) return;
+  // Read by c10/util/env.h, check_env(): other text is passed over with a warning.
+  if (s.name() == "TORCH_NCCL_USE_COMM_NONBLOCKING") {
+    if (s.value() == "0" || s.value() == "1") return;
+    Finding& f =
+        sheet.add("FL011", Severity::warning, s, fmt::format("{}: neither 0 nor 1", shown(s)));
+    f.source = "PyTorch c10/util/env.h, check_env";
+    return;
+  }
+  if (is_one_of(s.value(), kTorchOn) || is_one_of(s.value(), kTorchOff)) return;
+  refused_by_torch(sheet, "FL011", s, "1, y, yes, t, true and 0, n, no, f, false, in any case");
+  const Word word = word_of(s.value());
+  if (word != Word::none)
+    sheet.result.findings.back().suggestion =
+        fmt::format("{}={}", s.name(), word == Word::on ? 1 : 0);
+}
+
+/// std::stoi: decimal, and what follows the digits is passed over.
+void check_torch_number(Sheet& sheet, const Setting& s) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  const char* const begin = s.value().c_str();
+  char* end = nullptr;
+  errno = 0;
+  const std::int64_t value = std::strtoll(begin, &end, 10);
+  if (end == begin || errno == ERANGE || value > most || value < -most - 1)
+    return refused_by_torch(sheet, "FL010", s, "a whole number of 32 bits");
+  if (*end == '\0') return check_range(sheet, s, value);
   Finding& f =
-      sheet.add("FL011", Severity::warning, s, fmt::format("{}: neither 0 nor 1", shown(s)));
-  f.source = s.variable->evidence;
+      sheet.add("FL010", Severity::error, s, fmt::format("{}: PyTorch reads {}", shown(s), value));
+  f.reason = "what follows the digits is ignored, without a message";
+  f.source = kTorch;
+  f.suggestion = fmt::format("{}={}", s.name(), value);
+}
+
+/// PyTorch's own, which it reads by other rules than NCCL. True when it is one of those.
+bool check_torch(Sheet& sheet, const Setting& s) {
+  const bool is_bool = s.variable->type == VariableType::torch_bool;
+  if (s.variable->reader != VariableReader::pytorch || s.variable->is_family()) return false;
+  if (!is_bool && s.variable->type != VariableType::integer) return false;
+  if (is_bool) {
+    check_torch_bool(sheet, s);
+  } else {
+    check_torch_number(sheet, s);
+  }
+  return true;
 }
 
 }  // namespace
 
-bool is_torch_on(std::string_view text) { return text == "1" || word_of(text) == Word::on; }
+bool is_torch_on(std::string_view text) { return is_one_of(text, kTorchOn); }
 
 void check_values(Sheet& sheet) {
   for (const Setting& s : sheet.settings) {
@@ -210,6 +268,7 @@ void check_values(Sheet& sheet) {
     if (s.at->has(EnvTrap::yaml_number) || s.at->has(EnvTrap::yaml_bool) ||
         s.at->has(EnvTrap::python_value))
       continue;
+    if (check_torch(sheet, s)) continue;
     if (s.value().empty()) {
       Finding& f = sheet.add("FL019", Severity::warning, s,
                              fmt::format("{} is empty: as if it were not set", s.name()));
@@ -220,9 +279,6 @@ void check_values(Sheet& sheet) {
       case VariableType::integer:
       case VariableType::boolean:
         if (!check_switch_words(sheet, s)) check_number(sheet, s);
-        break;
-      case VariableType::torch_bool:
-        check_torch_bool(sheet, s);
         break;
       default:
         break;

@@ -457,7 +457,8 @@ class NcclLogReader {
     differ("channels", by_host([](const HostFacts& host) {
              return host.channels.size() == 1 ? numbers(host.channels) : std::string();
            }));
-    for (const auto& [name, value] : settings_) {
+    for (const auto& setting : settings_) {
+      const std::string& name = setting.first;
       differ(name, by_host([&](const HostFacts& host) {
                const auto at = host.settings.find(name);
                return at == host.settings.end() ? std::string() : at->second;

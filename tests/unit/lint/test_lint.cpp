@@ -100,7 +100,6 @@ TEST_CASE("numbers and switches") {
   CHECK(set("NCCL_CROSS_NIC=yes") == "1 FL010 error");
   CHECK(set("NCCL_SHM_DISABLE=true") == "1 FL011 error");    // reads 0: stays on
   CHECK(set("NCCL_IB_DISABLE=False") == "1 FL011 warning");  // right by accident
-  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=maybe") == "1 FL011 warning");
   CHECK(set("TORCH_NCCL_BLOCKING_WAIT=yes").empty());
   CHECK(set("NCCL_IB_TIMEOUT=40") == "1 FL012 warning");
   CHECK(set("NCCL_BUFFSIZE=512") == "1 FL012 error");
@@ -117,6 +116,38 @@ TEST_CASE("numbers and switches") {
   CHECK(set("NCCL_SET_THREAD_NAME=TRUE") == "1 FL011 error");
   CHECK(set("NCCL_COLLNET_ENABLE=2") == "1 FL013 warning");  // a text up to 2.26
   CHECK(set("NCCL_COLLNET_ENABLE=2", kNccl2_27_7) == "1 FL012 warning");
+}
+
+TEST_CASE("a suggestion is what the variable counts, and within its bounds") {
+  const auto suggested = [](const char* assignment) {
+    return linted("export " + std::string(assignment) + "\n").findings.at(0).suggestion;
+  };
+  CHECK(suggested("NCCL_BUFFSIZE=4M") == "NCCL_BUFFSIZE=4194304");
+  CHECK(suggested("NCCL_IB_TIMEOUT=22M") == "NCCL_IB_TIMEOUT=22");  // no bytes
+  CHECK(suggested("NCCL_NTHREADS=4K").empty());                     // 64 is the least
+}
+
+TEST_CASE("PyTorch's own variables are read by PyTorch's rules") {
+  // c10d/Utils.hpp: getCvarBool() takes ten words in any case, getCvarInt() is std::stoi; both
+  // throw at what they do not take, an empty value included.
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=T").empty());
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=No").empty());
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=maybe") == "1 FL011 error");
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=on") == "1 FL011 error");
+  CHECK(set("TORCH_NCCL_BLOCKING_WAIT=") == "1 FL011 error");
+  CHECK(set("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=600").empty());
+  CHECK(set("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=010").empty());  // decimal: 10
+  CHECK(set("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=ten") == "1 FL010 error");
+  CHECK(set("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=4294967296") == "1 FL010 error");
+  const LintResult tail = linted("export TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=10min\n");
+  CHECK(found(tail) == "1 FL010 error");
+  CHECK(tail.findings[0].message == "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=10min: PyTorch reads 10");
+  // check_env() of c10 passes over what it does not take.
+  CHECK(set("TORCH_NCCL_USE_COMM_NONBLOCKING=yes") == "1 FL011 warning");
+  // Not in the catalogue, which may lack new ones.
+  const LintResult unknown = linted("export TORCH_NCCL_ASYNC_EROR_HANDLING=1\n");
+  CHECK(found(unknown) == "1 FL001 note");
+  CHECK(unknown.findings[0].suggestion == "did you mean TORCH_NCCL_ASYNC_ERROR_HANDLING?");
 }
 
 TEST_CASE("words, lists and levels") {
@@ -395,6 +426,32 @@ TEST_CASE("hardware: fast paths that are switched off") {
   CHECK(found(on(two, "export NCCL_IB_DISABLE=1\n")) == "1 FL040 warning, 1 FL043 warning");
   CHECK(find(on(two, "export NCCL_NET_GDR_LEVEL=LOC\n"), "FL043") != nullptr);
   CHECK(found(on(two, "export NCCL_NET_GDR_LEVEL=SYS\n")).empty());
+}
+
+TEST_CASE("hardware: NVLink between nodes that is switched off costs what the network does") {
+  const Cluster joined = load_cluster({"gb200-nvl72", 4, "", true}, load_catalogue());
+  const Cluster apart = load_cluster({"gb200-nvl72", 4, ""}, load_catalogue());
+  const auto on_both = [&](const char* assignment) {
+    LintInput input;
+    input.files.push_back(parse_env_file("export " + std::string(assignment) + "\n", "a.sh"));
+    input.version = kNccl2_27_7;
+    input.cluster = &joined;
+    input.apart = &apart;
+    return found(lint(input, catalogue()));
+  };
+  CHECK(on_both("NCCL_MNNVL_ENABLE=0") == "1 FL040 warning, 1 FL043 warning");
+  CHECK(on_both("NCCL_MNNVL_ENABLE=1").find("FL04") == std::string::npos);
+}
+
+TEST_CASE("hardware: far fewer channels than the links take") {
+  // Two nodes of eight NICs: 16 channels.
+  const Cluster two = cluster("dgx-h100", 2);
+  const LintResult one = on(two, "export NCCL_MAX_NCHANNELS=1\n");
+  REQUIRE(find(one, "FL043") != nullptr);
+  CHECK(find(one, "FL043")->message.find("1 of 16 for all_reduce") != std::string::npos);
+  CHECK(find(on(two, "export NCCL_MAX_NCHANNELS=8\n"), "FL043") != nullptr);
+  CHECK(find(on(two, "export NCCL_MAX_NCHANNELS=9\n"), "FL043") == nullptr);
+  CHECK(find(on(two, "export NCCL_MIN_NCHANNELS=1\n"), "FL043") == nullptr);
 }
 
 TEST_CASE("hardware: lists of HCAs") {
