@@ -213,6 +213,10 @@ void check_remarks(Sheet& sheet, const EnvFile& file) {
       sheet.add("FL074", Severity::note, file, remark.line,
                 "os.environ is updated here from what only a run can tell: what that sets is not "
                 "seen");
+    } else if (remark.kind == EnvRemark::Kind::env_from) {
+      sheet.add("FL074", Severity::note, file, remark.line,
+                fmt::format("all of the ConfigMap {} is set here: what that sets is not seen",
+                            remark.what));
     } else if (remark.kind == EnvRemark::Kind::sourced_file) {
       const bool of_nccl = remark.what.find("activate") == std::string::npos &&
                            remark.what.find("conda") == std::string::npos;

@@ -85,12 +85,13 @@ struct EnvRemark {
     sourced_file,   ///< settings of another file are not seen
     export_none,    ///< #SBATCH --export=NONE
     unread_update,  ///< os.environ is updated from what only a run can tell
+    env_from,       ///< a container takes all of a ConfigMap
     crlf,
     unbalanced_quote
   };
   int line = 0;
   Kind kind{};
-  std::string what;  ///< the file that is sourced
+  std::string what;  ///< the file that is sourced, the ConfigMap
 };
 
 struct EnvFile {

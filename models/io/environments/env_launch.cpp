@@ -20,7 +20,9 @@ class LaunchReader {
   void run() {
     const std::string_view name = base_name(words_[program_].text);
     const bool mpi = is_one_of(name, {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra"});
-    const bool slurm = is_one_of(name, {"srun", "sbatch", "salloc"});
+    const bool slurm = is_one_of(name, {"srun", "sbatch", "salloc", "bsub", "qsub"});
+    lists_env_ = is_one_of(name, {"apptainer", "singularity", "torchx"});
+    is_jsrun_ = name == "jsrun";
     launch_.line = words_[program_].line;
     launch_.kind = mpi ? EnvLaunch::Kind::mpirun : EnvLaunch::Kind::srun;
     launch_.group = context_.group;
@@ -32,7 +34,11 @@ class LaunchReader {
  private:
   void option(bool mpi, bool slurm) {
     const std::string& word = words_[at_].text;
-    if (word == "-x" || word == "-e" || word == "--env") {
+    if (lists_env_ && word == "--env" && at_ + 1 < words_.size()) {
+      list(words_[++at_], 0);
+    } else if (is_jsrun_ && word == "-E" && at_ + 1 < words_.size()) {
+      passed(words_[++at_], true);
+    } else if (word == "-x" || word == "-e" || word == "--env") {
       if (at_ + 1 < words_.size()) passed(words_[++at_], mpi || word != "-x");
     } else if (is_one_of(word, {"-env", "-genv"}) && at_ + 2 < words_.size()) {
       pair(words_[at_ + 1], words_[at_ + 2]);
@@ -87,6 +93,8 @@ class LaunchReader {
   Context context_;
   EnvFile& out_;
   EnvLaunch launch_;
+  bool lists_env_ = false;  ///< --env A=1,B=2
+  bool is_jsrun_ = false;
 };
 
 }  // namespace

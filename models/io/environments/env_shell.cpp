@@ -18,7 +18,7 @@ class ShellReader {
   }
 
   void run(std::string_view text) {
-    sbatch_directives(text);
+    directives(text);
     const std::size_t first = out_.assignments.size();
     const ShellText script = shell_commands(text, context_.first_line);
     for (const ShellCommand& command : script.commands) read(command);
@@ -28,21 +28,32 @@ class ShellReader {
   }
 
  private:
-  void sbatch_directives(std::string_view text) {
+  /// Options of batch systems in comments: `#SBATCH --export=`, `#BSUB -env`, `#PBS -v`.
+  void directives(std::string_view text) {
     for (const Line& line : lines_of(text, context_.first_line)) {
-      if (!line.text.starts_with("#SBATCH")) continue;
-      const std::string_view rest = trimmed(line.text.substr(7));
-      if (!rest.starts_with("--export")) continue;
-      std::string_view list = trimmed(rest.substr(8));
-      if (list.starts_with('=')) list.remove_prefix(1);
-      if (list.starts_with("NONE") || list.starts_with("NIL"))
-        out_.remarks.push_back({line.number, EnvRemark::Kind::export_none, {}});
-      const auto column = static_cast<int>(line.text.size() - rest.size()) + 1;
-      ShellWord word{"--export=" + std::string(list.substr(0, list.find_first_of(" \t"))),
-                     line.number, column, false, false};
-      ShellWord program{"sbatch", line.number, 1, false, false};
-      read_launch({program, word}, 0, context_, out_);
+      if (line.text.starts_with("#SBATCH")) directive(line, 7, "--export", "sbatch");
+      if (line.text.starts_with("#BSUB")) directive(line, 5, "-env", "bsub");
+      if (line.text.starts_with("#PBS")) directive(line, 4, "-v", "qsub");
     }
+  }
+
+  void directive(const Line& line, std::size_t mark, std::string_view option, const char* program) {
+    const std::string_view rest = trimmed(line.text.substr(mark));
+    if (!rest.starts_with(option)) return;
+    std::string_view list = trimmed(rest.substr(option.size()));
+    if (list.starts_with('=')) list.remove_prefix(1);
+    if (list.starts_with("NONE") || list.starts_with("NIL"))
+      out_.remarks.push_back({line.number, EnvRemark::Kind::export_none, {}});
+    list = list.starts_with('"') || list.starts_with('\'')
+               ? list.substr(1, list.find(list.front(), 1) - 1)
+               : list.substr(0, list.find_first_of(" \t"));
+    // As if it were srun's: the list is read alike.
+    constexpr std::string_view as = "--export=";
+    const auto column = static_cast<int>(list.data() - line.text.data()) + 1;
+    read_launch({ShellWord{program, line.number, 1, false, false},
+                 ShellWord{std::string(as) + std::string(list), line.number,
+                           column - static_cast<int>(as.size()), false, false}},
+                0, context_, out_);
   }
 
   void read(const ShellCommand& command) {

@@ -2,6 +2,7 @@
 
 #include "models/io/environments/env_launch.hpp"
 #include "models/io/environments/env_readers.hpp"
+#include "text/quoting.hpp"
 #include "text/words.hpp"
 
 namespace fabricast::env_readers {
@@ -99,6 +100,8 @@ class YamlReader {
       return;
     }
     const Entry entry = entry_of(text);
+    if (is_one_of(entry.key, {"command", "args", "entrypoint"}) && command(indent)) return;
+    if (entry.key == "envFrom") env_from(indent);
     if (entry.key == "name") {
       named(entry.value, indent);
     } else if (is_env_name(entry.key)) {
@@ -173,6 +176,111 @@ class YamlReader {
       if (!trimmed(part).ends_with('\\')) break;
     }
     nested(text, EnvKind::shell, first, 0);
+  }
+
+  /// What a container runs, and `args:` behind it, as a line of a shell in which every word stands
+  /// where it stands in the file. False, and nothing is read, where that sets nothing.
+  bool command(std::size_t indent) {
+    const std::size_t begin = at_, known = out_.assignments.size();
+    std::string text;
+    bool is_read = command_words(indent, text);
+    if (is_read && at_ < lines_.size() && indent_of(line().text) == indent &&
+        entry_of(trimmed(line().text)).key == "args") {
+      text += " \\\n";
+      is_read = command_words(indent, text);
+    }
+    // A launcher of one container hands on nothing of another one's script.
+    const std::size_t launches = out_.launches.size();
+    if (is_read) nested(text, EnvKind::shell, lines_[begin].number, 0);
+    out_.launches.resize(launches);
+    if (out_.assignments.size() > known) return true;
+    at_ = begin;
+    return false;
+  }
+
+  bool command_words(std::size_t indent, std::string& text) {
+    const std::string_view all = line().text;
+    const std::string_view value =
+        entry_of(trimmed(all.substr(std::min(indent, all.size())))).value;
+    const std::size_t column =
+        value.empty() ? 0 : static_cast<std::size_t>(value.data() - all.data());
+    if (value.starts_with('[')) return flow_words(column, text);
+    if (value.empty() || value.starts_with('#')) return block_words(indent, text);
+    if (value.starts_with('|') || value.starts_with('>') || value.starts_with('{')) return false;
+    const std::string_view bare = unquoted(scalar_of(value));
+    text += std::string(static_cast<std::size_t>(bare.data() - all.data()), ' ');
+    text += bare;
+    ++at_;
+    return true;
+  }
+
+  /// ["mpirun", "-x", NAME=value], on one line or several.
+  bool flow_words(std::size_t column, std::string& text) {
+    text += std::string(column, ' ');
+    char quote = 0;
+    for (bool ends = false; !ends; ++at_, column = 0) {
+      if (at_ == lines_.size()) return false;
+      const std::string_view all = line().text;
+      for (std::size_t i = column; i < all.size() && !ends; ++i) {
+        const char c = all[i];
+        if (quote == 0 && (c == '"' || c == '\'')) {
+          quote = c;
+        } else if (c == quote) {
+          quote = 0;
+        }
+        ends = quote == 0 && c == ']';
+        const bool mark = quote == 0 && (c == '[' || c == ',' || c == ']');
+        text += mark ? ' ' : c;
+      }
+      if (!ends) text += " \\\n";
+    }
+    return true;
+  }
+
+  /// "- mpirun", one word a line.
+  bool block_words(std::size_t indent, std::string& text) {
+    ++at_;
+    const std::size_t begin = at_;
+    for (; at_ < lines_.size(); ++at_) {
+      const std::string_view all = line().text, item = trimmed(all);
+      text += at_ == begin ? "\\\n" : " \\\n";
+      if (item.empty() || item.starts_with('#')) continue;
+      if (indent_of(all) < indent || !item.starts_with("- ")) break;
+      const std::string_view word = scalar_of(trimmed(item.substr(2)));
+      if (word.empty() || word.starts_with('|') || word.starts_with('>') || word.starts_with('{'))
+        return false;
+      const std::size_t column = static_cast<std::size_t>(word.data() - all.data());
+      if (word.front() == '"' || word.front() == '\'') {
+        text += std::string(column, ' ') + std::string(word);
+      } else if (const std::string quoted = shell_word(word); quoted == word) {
+        text += std::string(column, ' ') + quoted;
+      } else {
+        text += std::string(column - 1, ' ') + quoted;
+      }
+    }
+    if (text.ends_with(" \\\n")) text.resize(text.size() - 3);
+    return at_ > begin;
+  }
+
+  /// `- configMapRef: {name: X}` below, the name perhaps on the next line.
+  void env_from(std::size_t indent) {
+    if (std::ranges::find(in_config_map_, true) != in_config_map_.end()) return;  // it may be here
+    for (std::size_t i = at_ + 1; i < lines_.size(); ++i) {
+      const std::string_view all = lines_[i].text, text = trimmed(all);
+      if (!text.empty() &&
+          (indent_of(all) < indent || (indent_of(all) == indent && text[0] != '-')))
+        return;
+      const std::size_t at = text.find("configMapRef:");
+      if (at == std::string_view::npos) continue;
+      const bool here = text.find("name:", at) != std::string_view::npos;
+      const std::string_view from = here                    ? text.substr(text.find("name:", at))
+                                    : i + 1 < lines_.size() ? trimmed(lines_[i + 1].text)
+                                                            : std::string_view{};
+      if (!from.starts_with("name:")) continue;
+      const std::string_view name = trimmed(from.substr(5));
+      out_.remarks.push_back({lines_[i].number, EnvRemark::Kind::env_from,
+                              std::string(unquoted(name.substr(0, name.find_first_of(",}"))))});
+    }
   }
 
   void nested(std::string_view text, EnvKind kind, int first_line, int columns) {

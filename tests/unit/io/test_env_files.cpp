@@ -137,6 +137,19 @@ TEST_CASE("sbatch: --export=NONE and sourced files are remarked") {
   CHECK(file.remarks[1].what == "env.sh");
 }
 
+TEST_CASE("shell: lists of batch systems and containers") {
+  CHECK(read("#BSUB -env \"all,NCCL_A=1 ,NCCL_B=2\"\n", "a.sh") ==
+        "1:17 NCCL_A=1  launch\n1:27 NCCL_B=2 launch\n");
+  CHECK(read("#PBS -v NCCL_A=1,NCCL_B=2\n", "a.sh") ==
+        "1:9 NCCL_A=1 launch\n1:18 NCCL_B=2 launch\n");
+  CHECK(read("jsrun -n4 -E NCCL_A=1 ./a\n", "a.sh") == "1:14 NCCL_A=1 launch\n");
+  CHECK(read("apptainer exec --env NCCL_A=1,NCCL_B=2 x.sif ./a\n", "a.sh") ==
+        "1:22 NCCL_A=1 launch\n1:31 NCCL_B=2 launch\n");
+  // docker's takes one: the comma is of the value.
+  CHECK(read("docker run --env NCCL_A=1,NCCL_B=2 x\n", "a.sh") ==
+        "1:18 NCCL_A=1,NCCL_B=2 launch\n");
+}
+
 TEST_CASE("csh") {
   CHECK(read("setenv A 1\nsetenv B \"=x,y\" # c\nunsetenv A\nset C=1\n", "a.csh") ==
         "1:8 A=1\n2:8 B==x,y\n3:10 A= unset\n");
@@ -164,6 +177,39 @@ TEST_CASE("YAML: pairs, maps, lists, block scalars") {
              "a.yaml") ==
         "3:5 A=1 # c" + trap(EnvTrap::comment_in_value) + "\n5:12 B=2\n6:15 C=3 launch\n");
   CHECK(read("args: [\n  \"mpirun \\\n   -x A=1 \\\n   x\"\n]\n", "a.yaml") == "3:7 A=1 launch\n");
+}
+
+TEST_CASE("YAML: what a container runs is read as a command line") {
+  CHECK(read("    command: [\"mpirun\", \"-x\", \"NCCL_A=1\", t]\n", "a.yaml") ==
+        "1:31 NCCL_A=1 launch\n");
+  CHECK(read("    command: [mpirun,\n      -x, NCCL_A=1]\n", "a.yaml") == "2:11 NCCL_A=1 launch\n");
+  CHECK(read("    command:\n    - mpirun\n    - -x\n    - NCCL_A=1\n    args: [-x, NCCL_B=2]\n",
+             "a.yaml") == "4:7 NCCL_A=1 launch\n5:16 NCCL_B=2 launch\n");
+  const std::string script =
+      read("    command: [\"/bin/bash\", \"-c\", \"export NCCL_A=1; NCCL_B=2 python t.py\"]\n",
+           "a.yaml");
+  CHECK(script.find(" NCCL_A=1\n") != std::string::npos);
+  CHECK(script.find(" NCCL_B=2 launch\n") != std::string::npos);
+  const std::string lines =
+      read("    command:\n    - bash\n    - -c\n    - export NCCL_A=1; NCCL_B=2 python t.py\n",
+           "a.yaml");
+  CHECK(lines.find(" NCCL_A=1\n") != std::string::npos);
+  // Words behind an entry point that is not here set what they say all the same.
+  CHECK(read("    args:\n    - -x\n    - NCCL_A=1\n", "a.yaml") == "3:7 NCCL_A=1\n");
+  CHECK(read("    command: [python, t.py\n", "a.yaml").empty());  // never ends
+}
+
+TEST_CASE("YAML: a ConfigMap that a container takes whole is remarked") {
+  const auto remarks = [](const std::string& text) {
+    std::string out;
+    for (const EnvRemark& r : parse_env_file(text, "a.yaml").remarks)
+      out += fmt::format("{} {};", r.line, r.what);
+    return out;
+  };
+  CHECK(remarks("    envFrom:\n    - configMapRef:\n        name: nccl\n    - secretRef:\n        "
+                "name: s\n") == "2 nccl;");
+  CHECK(remarks("    envFrom:\n    - configMapRef: {name: nccl}\n    env: []\n") == "2 nccl;");
+  CHECK(remarks("    env: []\n").empty());
 }
 
 TEST_CASE("YAML: templates are passed over and their branches kept apart") {

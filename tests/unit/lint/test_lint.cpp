@@ -448,7 +448,7 @@ TEST_CASE("hardware: far fewer channels than the links take") {
   const Cluster two = cluster("dgx-h100", 2);
   const LintResult one = on(two, "export NCCL_MAX_NCHANNELS=1\n");
   REQUIRE(find(one, "FL043") != nullptr);
-  CHECK(find(one, "FL043")->message.find("1 of 16 for all_reduce") != std::string::npos);
+  CHECK(find(one, "FL043")->message.find("1 of 16 for all_gather") != std::string::npos);
   CHECK(find(on(two, "export NCCL_MAX_NCHANNELS=8\n"), "FL043") != nullptr);
   CHECK(find(on(two, "export NCCL_MAX_NCHANNELS=9\n"), "FL043") == nullptr);
   CHECK(find(on(two, "export NCCL_MIN_NCHANNELS=1\n"), "FL043") == nullptr);
