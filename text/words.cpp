@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/error.hpp"
 
@@ -25,17 +26,19 @@ std::size_t change_cost(char a, char b) {
   return lower(a) == lower(b) ? kCaseChange : kEdit;
 }
 
+/// Letters that change places are one edit.
 std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before, row(b.size() + 1), next(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j * kEdit;
-  for (const char letter : a) {
-    std::size_t diagonal = row[0];
-    row[0] += kEdit;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + change_cost(letter, b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({changed, row[j] + kEdit, row[j - 1] + kEdit});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    next[0] = (i + 1) * kEdit;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = row[j] + change_cost(a[i], b[j]);
+      next[j + 1] = std::min({changed, row[j + 1] + kEdit, next[j] + kEdit});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+        next[j + 1] = std::min(next[j + 1], before[j - 1] + kEdit);
     }
+    before = std::exchange(row, next);
   }
   return row[b.size()];
 }

@@ -195,6 +195,8 @@ TEST_CASE("the nearest known word") {
   CHECK(nearest("DGX-H100", known) == "dgx-h100");
   CHECK(nearest("pcie", known) == "pcie-2gpu");
   CHECK(nearest("torus", known).empty());
+  // Two letters that change places are one edit: HCA is nearer than TC, which takes two.
+  CHECK(nearest("NCCL_IB_HAC", {"NCCL_IB_TC", "NCCL_IB_HCA"}) == "NCCL_IB_HCA");
   CHECK(nearest("x", known).empty());
   CHECK(nearest("", known).empty());
 }
