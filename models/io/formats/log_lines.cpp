@@ -29,6 +29,52 @@ std::string without_escapes(std::string_view text, bool& found) {
   return out;
 }
 
+/// As UTF-8. Halves of what JSON writes in two become '?'.
+void append_code(std::string& out, unsigned code) {
+  const bool half = code >= 0xD800 && code < 0xE000;
+  if (half) {
+    out += '?';
+  } else if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xC0 | (code >> 6));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  } else {
+    out += static_cast<char>(0xE0 | (code >> 12));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  }
+}
+
+/// The line in `{"log":"...\n","stream":"stderr","time":"..."}`; others as they are.
+std::string without_docker(std::string read, bool& found) {
+  constexpr std::string_view begin = "{\"log\":\"";
+  if (!read.starts_with(begin)) return read;
+  std::string out;
+  for (std::size_t i = begin.size(); i < read.size(); ++i) {
+    if (read[i] == '"') {
+      found = true;
+      while (out.ends_with('\n') || out.ends_with('\r')) out.pop_back();
+      return out;
+    }
+    if (read[i] != '\\' || i + 1 == read.size()) {
+      out += read[i];
+      continue;
+    }
+    const char escaped = read[++i];
+    if (escaped == 'u') {
+      const auto code = to_number<unsigned>(std::string_view(read).substr(i + 1, 4), 16);
+      append_code(out, code.value_or('?'));
+      i += 4;
+    } else {
+      constexpr std::string_view letters = "nrtbf", meant = "\n\r\t\b\f";
+      const std::size_t at = letters.find(escaped);
+      out += at == std::string_view::npos ? escaped : meant[at];
+    }
+  }
+  return read;  // it does not end: no such line
+}
+
 /// A number at `at`, blanks before it allowed; -1 = none.
 int number_at(std::string_view text, std::size_t& at) {
   std::string_view rest = text.substr(std::min(text.find_first_not_of(' ', at), text.size()));
@@ -139,7 +185,7 @@ LogLines::Iterator& LogLines::Iterator::operator++() {
   }
   has_zero = has_zero || read.find('\0') != std::string::npos;
   ++line_.number;
-  raw_ = without_escapes(read, colours);
+  raw_ = without_escapes(without_docker(std::move(read), docker), colours);
   while (raw_.ends_with('\r')) {
     raw_.pop_back();
     returns = true;
@@ -172,7 +218,7 @@ LogText log_of(LogLines lines) {
     if (found) out.removed.emplace_back(what);
   };
   long long all = 0, quoted = 0, srun_lines = 0;
-  bool colours = false, returns = false;
+  bool docker = false, colours = false, returns = false;
   for (auto at = out.lines.begin(); at != out.lines.end();) {
     ++all;
     quoted += (*at).text.starts_with("> ") ? 1 : 0;
@@ -181,6 +227,7 @@ LogText log_of(LogLines lines) {
     out.last_line = (*at).number;
     out.cut = !at.ended;
     ++at;
+    docker = at.docker;
     colours = at.colours;
     returns = at.returns;
     out.is_text = !at.has_zero;
@@ -191,6 +238,7 @@ LogText log_of(LogLines lines) {
   int prefixes = 0;
   for (auto at = out.lines.begin(); at != out.lines.end() && prefixes == 0; ++at)
     prefixes = at.taken_off;
+  note(docker, "Docker's JSON");
   note(colours, "colours");
   note(returns, "carriage returns");
   note(out.lines.mail, "quote marks");

@@ -70,6 +70,7 @@ class LogLines::Iterator {
 
   // Of the lines so far.
   bool colours = false, returns = false;
+  bool docker = false;    ///< one at least was wrapped by Docker's json-file driver
   bool has_zero = false;  ///< a byte of 0: no text
   bool ended = true;      ///< the last line by a line break
   int taken_off = 0;      ///< prefixes
@@ -89,8 +90,8 @@ class LogLines::Iterator {
 
 struct LogText {
   LogLines lines;
-  /// What was taken off, one word or two each: "colours", "carriage returns", "rank prefixes",
-  /// "quote marks".
+  /// What was taken off, one word or two each: "Docker's JSON", "colours", "carriage returns",
+  /// "rank prefixes", "quote marks".
   std::vector<std::string> removed;
   bool cut = false;       ///< the last line has no end
   int last_line = 0;      ///< its number
@@ -98,8 +99,9 @@ struct LogText {
   bool has_info = false;  ///< of NCCL ("NCCL INFO")
 };
 
-/// Escape sequences, carriage returns (a lone one ends a line: progress bars), marks of quoted
-/// mail, and the prefixes of launchers: `[1,0]<stdout>:` (Open MPI), `0: ` (srun -l), `[rank0]:`,
+/// Docker's JSON around each line (`{"log":"...\n","stream":...}`), escape sequences, carriage
+/// returns (a lone one ends a line: progress bars), marks of quoted mail, and the prefixes of
+/// launchers: `[1,0]<stdout>:` (Open MPI), `0: ` (srun -l), `[rank0]:`,
 /// `[default0]:` (torchrun). A prefix of srun counts where at least three lines have one. A view:
 /// the text must outlive it.
 LogText read_log(std::string_view text);

@@ -23,7 +23,8 @@ Error not_text(const std::string& file) {
 
 bool begins_like_json(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin != std::string::npos && (text[begin] == '{' || text[begin] == '[');
+  const bool docker = text.starts_with("{\"log\":\"");  // its lines are (log_lines.hpp)
+  return !docker && begin != std::string::npos && (text[begin] == '{' || text[begin] == '[');
 }
 
 bool read_lines(const LogText& log, ImportedFile& out) {
@@ -63,9 +64,19 @@ void read(const std::string& text, const std::string& file, ImportedFile& out) {
   out.remark("nothing in it is known: docs/import.md lists what is");
 }
 
+/// A pickle, or JSON: torch/csrc/distributed/c10d/FlightRecorder.hpp.
+bool is_flight_record(const std::string& text) {
+  const bool pickle = text.starts_with('\x80');
+  return (pickle || begins_like_json(text)) && text.find("nccl_version") != std::string::npos &&
+         text.find("pg_config") != std::string::npos;
+}
+
 }  // namespace
 
 ImportedFile import_text(const std::string& text, const std::string& file) {
+  if (is_flight_record(text))
+    throw Error(Place{file, 0, {}}, "this is a dump of PyTorch's Flight Recorder",
+                "fabricast hang takes the dumps of all ranks, or their folder");
   if (text.find('\0') != std::string::npos) throw not_text(file);
   ImportedFile out;
   read(text, file, out);

@@ -88,6 +88,11 @@ class NcclLogReader {
 
  private:
   void take(std::string_view text) {
+    if (const std::size_t next = glued(text); next != std::string_view::npos) {
+      take(text.substr(0, next));
+      take(text.substr(next));
+      return;
+    }
     exception(text);
     std::size_t at = text.find("NCCL INFO ");
     host_ = host_of(text);
@@ -104,6 +109,18 @@ class NcclLogReader {
     }
     ++lines_;
     said(text.substr(at + 10));
+  }
+
+  /// Where a second line of the same host begins, without a line break before it.
+  static std::size_t glued(std::string_view text) {
+    constexpr std::string_view mark = "NCCL INFO ";
+    const std::size_t first = text.find(mark);
+    if (first == std::string_view::npos) return first;
+    const std::size_t second = text.find(mark, first + mark.size());
+    const std::string host = host_of(text.substr(0, first));
+    if (second == std::string_view::npos || host.empty()) return std::string_view::npos;
+    const std::size_t begin = text.rfind(host + ":", second);
+    return begin > first ? begin : std::string_view::npos;
   }
 
   void note(std::string_view message, bool warned) {
@@ -139,6 +156,11 @@ class NcclLogReader {
     std::string word = first_word(rest);
     if (word.empty() || word[0] < '0' || word[0] > '9') return;
     word = word.substr(0, word.find("NCCL"));  // lines that touch
+    if (const std::size_t cuda = word.find("+cuda"); cuda != std::string::npos) {
+      const std::size_t end = word.find_first_not_of("0123456789.", cuda + 5);
+      if (end != std::string::npos) host_.clear();
+      word = word.substr(0, end);
+    }
     ++lines_;
     const std::string release = bare_release(word);
     std::string& whole = versions_[release];

@@ -17,6 +17,8 @@ namespace fabricast::import_readers {
 namespace {
 
 constexpr int kNumaMax = 65'535;
+/// More than servers have (assumed): figures that touch.
+constexpr int kCoresMax = 2048;
 
 bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -89,11 +91,28 @@ bool is_core_list(std::string_view text) {
   return digit;
 }
 
+/// The largest core of a list, 0 where it is none.
+int largest_core(std::string_view list) {
+  int most = 0;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find_first_of("-,"), list.size());
+    most = std::max(most, to_number<int>(list.substr(0, end)).value_or(kCoresMax));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return most;
+}
+
+/// A list of cores that a machine can have.
+bool is_sound_core_list(std::string_view text) {
+  return is_core_list(text) && largest_core(text) < kCoresMax;
+}
+
 class Matrix {
  public:
   std::vector<std::string> columns;
   std::vector<Row> rows;
   int glued = 0;
+  int guessed_nics = 0;  ///< columns without a name, behind those of the GPUs
 
   /// By the header where it has enough columns, else as rows are named.
   void relate() {
@@ -102,6 +121,11 @@ class Matrix {
     std::vector<std::string> names;
     for (const Row& row : rows) names.push_back(row.device);
     if (columns.size() < widest && names.size() >= columns.size()) columns = names;
+    const bool gpus_alone = std::ranges::all_of(columns, is_gpu);
+    for (int nic = 0; gpus_alone && columns.size() < widest; ++nic) {
+      columns.push_back(fmt::format("NIC{}", nic));
+      ++guessed_nics;
+    }
     for (const Row& row : rows) {
       for (std::size_t i = 0; i < row.cells.size() && i < columns.size(); ++i) {
         paths_[{row.device, columns[i]}] = row.cells[i];
@@ -123,7 +147,7 @@ class Matrix {
     out.nics = nics_;
     out.paths = paths_;
     for (const Row& row : rows) {
-      if (!is_gpu(row.device) || row.rest.empty() || !is_core_list(row.rest[0])) continue;
+      if (!is_gpu(row.device) || row.rest.empty() || !is_sound_core_list(row.rest[0])) continue;
       out.cores[row.device] = row.rest[0];
       const int numa = row.rest.size() > 1 ? to_number<int>(row.rest[1]).value_or(-1) : -1;
       if (numa >= 0 && numa < kNumaMax) out.numa[row.device] = numa;
@@ -273,7 +297,12 @@ class TopoReader {
     for (auto word = label + 1; word != words.end(); ++word) {
       const std::vector<std::string> cells = cells_of(*word);
       status = status || std::ranges::find(kStatus, *word) != kStatus.end();
-      if (!row.rest.empty() && !markdown) {
+      if (const std::size_t number = word->find("N/A");
+          !row.rest.empty() && number != 0 && word->ends_with("N/A") &&
+          is_number(word->substr(0, number))) {  // "0N/A"
+        row.rest.emplace_back(word->substr(0, number));
+        row.rest.emplace_back("N/A");
+      } else if (!row.rest.empty() && !markdown) {
         row.rest.emplace_back(*word);
       } else if (cells.empty()) {
         row.rest.emplace_back(*word);
@@ -329,7 +358,9 @@ class TopoReader {
     numa(matrix);
     if (matrix.glued > 0)
       out_.remark(fmt::format("{} that touched were split", counted(matrix.glued, "cell")));
-    if (matrix.columns.empty()) out_.remark("no header: columns are taken from the rows");
+    if (matrix.guessed_nics > 0)
+      out_.remark(fmt::format("no header: {} beyond the GPUs are taken for NICs",
+                              counted(matrix.guessed_nics, "column")));
     if (matrix.nics().empty())
       out_.remark("no NIC is listed: it may still have a network that nvidia-smi does not see");
     if (matrix.gpus().size() >= 8 && ways.find("NV") == std::string::npos &&
@@ -349,12 +380,17 @@ class TopoReader {
     std::map<std::string, std::set<std::string>> cores;
     std::map<std::string, std::vector<std::string>> members;
     std::vector<std::string> order, ids;
+    std::set<std::string> impossible;
     int damaged = 0;
     for (const Row& row : matrix.rows) {
       if (!is_gpu(row.device) || row.rest.empty()) continue;
       const std::string& affinity = row.rest[0];
       if (!is_core_list(affinity)) {
         damaged += affinity.starts_with('-') ? 1 : 0;
+        continue;
+      }
+      if (!is_sound_core_list(affinity)) {
+        impossible.insert(affinity);
         continue;
       }
       const std::string node = row.rest.size() > 1 ? row.rest[1] : "?";
@@ -378,7 +414,18 @@ class TopoReader {
     out_.add("numa", joined(words, "; "));
     out_.add("gpu memory numa ids", joined(ids, " "));
     if (damaged > 0) out_.remark("CPU affinities that begin with \"-\" are cut: not read");
-    if (contradicts(matrix, members))
+    for (const std::string& list : impossible)
+      out_.remark(fmt::format(
+          "CPU affinity \"{}\": there is no core {}, perhaps the list and the NUMA node behind it "
+          "touch; not read",
+          list, largest_core(list)));
+    const std::vector<std::string> lone = without_nvlink(matrix);
+    if (!lone.empty())
+      out_.remark(fmt::format(
+          "no NVLink of {}, where the other GPUs have NVLink: a fault, look at nvidia-smi nvlink "
+          "--status",
+          joined(lone, " ")));
+    if (contradicts(matrix, members, lone))
       out_.remark(
           "GPUs of one NUMA node are SYS apart: the matrix contradicts the affinity, as in "
           "virtual machines");
@@ -389,13 +436,30 @@ class TopoReader {
           "still be local");
   }
 
+  /// The fewer GPUs, where most have NVLink.
+  static std::vector<std::string> without_nvlink(const Matrix& matrix) {
+    std::vector<std::string> out;
+    for (const std::string& gpu : matrix.gpus()) {
+      if (std::ranges::none_of(matrix.gpus(), [&](const std::string& other) {
+            return matrix.path(gpu, other).starts_with("NV");
+          }))
+        out.push_back(gpu);
+    }
+    return 2 * out.size() < matrix.gpus().size() ? out : std::vector<std::string>{};
+  }
+
+  /// `lone`: GPUs that are known to be amiss.
   static bool contradicts(const Matrix& matrix,
-                          const std::map<std::string, std::vector<std::string>>& members) {
+                          const std::map<std::string, std::vector<std::string>>& members,
+                          const std::vector<std::string>& lone) {
+    const auto is_lone = [&](const std::string& gpu) {
+      return std::ranges::find(lone, gpu) != lone.end();
+    };
     for (const auto& [node, gpus] : members) {
       if (node.starts_with("cores")) continue;
       for (const std::string& a : gpus) {
         for (const std::string& b : gpus) {
-          if (matrix.path(a, b) == "SYS") return true;
+          if (matrix.path(a, b) == "SYS" && !is_lone(a) && !is_lone(b)) return true;
         }
       }
     }

@@ -7,6 +7,8 @@
 
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "models/io/formats/text_file.hpp"
 #include "models/io/imports/import_file.hpp"
 #include "models/studies/decide/logged_choices.hpp"
@@ -53,6 +55,17 @@ std::string with_prefix(const std::string& text, const std::string& prefix,
   return out;
 }
 
+/// As Docker's json-file driver keeps each line.
+std::string in_docker_json(const std::string& text) {
+  std::istringstream in(text);
+  std::string out;
+  for (std::string line; std::getline(in, line);)
+    out += nlohmann::json{{"log", line + "\n"}}.dump(-1, ' ', true,
+                                                     nlohmann::json::error_handler_t::replace) +
+           "\n";
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("import: real files say what they say") {
@@ -88,6 +101,7 @@ TEST_CASE("import: what launchers and terminals add changes nothing") {
       variants.push_back(with_prefix(text, "[1,0]<stdout>:"));
       variants.push_back(with_prefix(text, " 3: "));
     }
+    variants.push_back(in_docker_json(text));
     for (const std::string& variant : variants) {
       const ImportedFile read = import_text(variant, expected.file);
       CHECK(read.kind == plain.kind);
@@ -252,6 +266,54 @@ TEST_CASE("import: who began to initialise and did not come to the end") {
   CHECK(!has_remark(import_text(line("a", 0, "START"), "f"), "Init"));
   CHECK(!has_remark(import_text(begun + "a:1:2 [0] NCCL INFO Channel 00/02 :    0   1\n", "f"),
                     "Init"));
+}
+
+TEST_CASE("import: lines of NCCL that touch are taken apart") {
+  const ImportedFile read = import_text(
+      "NCCL version 2.4.8+cuda10.1h:1:2 [0] NCCL INFO Bootstrap : Using [0]lo:127.0.0.1<0>\n"
+      "n1:1:2 [1] NCCL INFO NCCL_IB_DISABLE set by environment to 1.n1:1:2 [1] NCCL INFO Using "
+      "network Socketn1:1:2 [1] NCCL INFO comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8\n",
+      "f");
+  CHECK(read.value("version") == "2.4.8+cuda10.1");
+  CHECK(read.value("settings") == "NCCL_IB_DISABLE=1");
+  CHECK(read.value("network") == "Socket");
+  CHECK(read.value("nodes") == "2");
+}
+
+TEST_CASE("import: a matrix without a header, and figures that touch") {
+  const ImportedFile read = import_text(
+      "GPU0     X      NV18    PIX     SYS     0-55,112-167 0N/A\n"
+      "GPU1    NV18     X      SYS     PIX     56-111,168-2231               N/A\n",
+      "f");
+  CHECK(read.value("gpus") == "2");
+  CHECK(read.value("gpu-nic") == "GPU0 PIX NIC0; GPU1 PIX NIC1");
+  CHECK(read.value("numa") == "0: 0-55,112-167 (GPU0)");
+  CHECK(has_remark(read, "2 columns beyond the GPUs are taken for NICs"));
+  CHECK(has_remark(read, "\"56-111,168-2231\": there is no core 2231"));
+}
+
+TEST_CASE("import: a GPU without NVLink among GPUs with it is a fault, no virtual machine") {
+  const std::string header = "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\n";
+  const ImportedFile fault = import_text(header +
+                                             "GPU0\tX\tNV12\tSYS\t0-31\t0\n"
+                                             "GPU1\tNV12\tX\tSYS\t0-31\t0\n"
+                                             "GPU2\tSYS\tSYS\tX\t0-31\t0\n",
+                                         "f");
+  CHECK(has_remark(fault, "no NVLink of GPU2, where the other GPUs have NVLink"));
+  CHECK(!has_remark(fault, "virtual machines"));
+  const ImportedFile virtual_machine = import_text(header +
+                                                       "GPU0\tX\tSYS\tSYS\t0-31\t0\n"
+                                                       "GPU1\tSYS\tX\tSYS\t0-31\t0\n"
+                                                       "GPU2\tSYS\tSYS\tX\t0-31\t0\n",
+                                                   "f");
+  CHECK(has_remark(virtual_machine, "virtual machines"));
+  CHECK(!has_remark(virtual_machine, "no NVLink of"));
+}
+
+TEST_CASE("import: a dump of PyTorch's Flight Recorder is for hang") {
+  CHECK(error_text([] {
+          import_text("{\"nccl_version\": \"2.27.5\", \"pg_config\": {}}", "f");
+        }).find("fabricast hang takes the dumps") != std::string::npos);
 }
 
 TEST_CASE("import: the watchdog's ranks are those of the group where suspects are looked for") {
