@@ -478,8 +478,9 @@ TEST_CASE("judge: what NCCL's lines rule out is no cause") {
 TEST_CASE("judge: a run that the log's own settings cripple is as expected with them only") {
   JudgeConfig config = config_of("dgx-h100", Collective::all_reduce);
   config.rows = {{Bytes{64 << 20}, 0}};
-  for (const char* name : {"NCCL_IB_DISABLE", "NCCL_MAX_NCHANNELS"}) {
-    config.environment.set(name, "1");
+  for (const auto& [name, value] :
+       {std::pair{"NCCL_IB_DISABLE", "1"}, std::pair{"NCCL_PROTO", "LL"}}) {
+    config.environment.set(name, value);
     config.logged_settings.emplace_back(name);
   }
   config.environment.set("NCCL_IB_TC", "106");  // costs nothing
@@ -491,10 +492,9 @@ TEST_CASE("judge: a run that the log's own settings cripple is as expected with 
   };
   const JudgeResult logged = judged();
   CHECK(logged.verdict == JudgeVerdict::as_expected);
-  CHECK(logged.costly_settings ==
-        std::vector<std::string>{"NCCL_IB_DISABLE=1", "NCCL_MAX_NCHANNELS=1"});
+  CHECK(logged.costly_settings == std::vector<std::string>{"NCCL_IB_DISABLE=1", "NCCL_PROTO=LL"});
   CHECK(says(judge_text({"log", logged, {}}),
-             "as expected with NCCL_IB_DISABLE=1 and NCCL_MAX_NCHANNELS=1 of the log"));
+             "as expected with NCCL_IB_DISABLE=1 and NCCL_PROTO=LL of the log"));
   config.environment = {};
   config.logged_settings.clear();
   const JudgeResult free = judged();
