@@ -6,12 +6,14 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import fabricast
 import numpy
 import pytest
 from fabricast import _studies
 
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 ASKED = "bench decide cutover whatif advise step plan serve memory check judge run sweep".split()
 
 
@@ -169,8 +171,10 @@ def test_what_is_no_function_is_refused(name):
         lambda: fabricast.Estimator("dgx-h100", nodes=64, no_fold=True).estimate(
             "all_reduce", 8 << 30
         ),
+        lambda: fabricast.serve(SCENARIOS / "serve-llama-3-70b.yaml", requests=1_000_000),
+        lambda: fabricast.experts(topology="dgx-h100", nodes=8, tokens=range(1, 4000)),
     ],
-    ids=["bench", "estimator"],
+    ids=["bench", "estimator", "serve", "experts"],
 )
 def test_ctrl_c_ends_what_takes_long(ask):
     sent = []

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "models/serving/load.hpp"
 #include "models/serving/pass_times.hpp"
@@ -340,6 +341,19 @@ TEST_CASE("load: percentiles of values that occur several times") {
   CHECK(spread->mean == doctest::Approx((98 + 5 + 9) / 100.0));
   CHECK(spread->p50 == 1);
   CHECK(spread->p99 == 5);
+}
+
+TEST_CASE("queue: what it calls now and then may end it") {
+  OfferedLoad load;
+  load.concurrency = 4;
+  load.requests = 10'000;  // two events each
+  int calls = 0;
+  CHECK_THROWS_AS(run_queue(engine(0.01), draw_requests(load),
+                            [&] {
+                              if (++calls == 3) throw std::runtime_error("enough");
+                            }),
+                  std::runtime_error);
+  CHECK(calls == 3);
 }
 
 TEST_CASE("load: requests of one token have no time per further token") {

@@ -351,8 +351,8 @@ TEST_CASE("serve: mistakes in its file") {
 // vLLM; SGLang lets in 2048.
 TEST_CASE("serve: a load without an engine is vLLM's, with vLLM's passes") {
   const std::string file =
-      "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nprecision: bf16\nbatch: 1\n"
-      "prompt: 128\noutput: 128\nbatching: {token_budget: 4096}\n";
+      "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nnodes: 1\nprecision: bf16\n"
+      "batch: 1\nprompt: 128\noutput: 128\nbatching: {token_budget: 4096}\n";
   const std::string load = "load: {concurrency: 4, spread: 0.5}\n";
   const auto is_vllm = [](const ServeConfig& config) {
     return to_text(config.engine.value()) == to_text(newest(Engine::vllm)) &&
