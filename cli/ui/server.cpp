@@ -163,7 +163,7 @@ struct UiServer::Impl {
     });
     server.set_payload_max_length(limits.body_bytes);
     server.set_read_timeout(10);
-    server.set_keep_alive_timeout(30);
+    server.set_keep_alive_timeout(5);  // the end of the server waits for idle connections
     server.set_pre_routing_handler([this](const auto& request, auto& response) {
       return check(request, response) ? httplib::Server::HandlerResponse::Unhandled
                                       : httplib::Server::HandlerResponse::Handled;

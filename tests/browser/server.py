@@ -410,8 +410,12 @@ def ends_cleanly(server, _):
     mine = f"{tempfile.gettempdir()}/fabricast-ui-*"
     assert glob.glob(mine)
     before = set(glob.glob(mine))
+    idle = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    idle.request("GET", "/")
+    idle.getresponse().read()  # as a browser keeps it
     server.process.send_signal(signal.SIGINT)
     assert server.process.wait(timeout=20) == 0
+    idle.close()
     assert len(before - set(glob.glob(mine))) == 1
     return "its folder is gone"
 
