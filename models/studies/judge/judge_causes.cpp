@@ -462,6 +462,8 @@ void apply_hardware(const Suspect& cause, Cluster& cluster) {
 void apply_to_run(const Suspect& cause, const Cluster& cluster, CollectiveRun& run) {
   if (cause.hardware == Hardware::gpu) run.faults.gpus.push_back({0, cause.share});
   if (cause.hardware != Hardware::other_socket) return;
+  // Groups of a host's GPUs that are nodes to NCCL have their own socket's NICs alone.
+  if (members_of(run, cluster.nodes()).is_split()) return;
   const std::vector<int> across = nics_across(cluster.node());
   const auto move = [&](int& nic) {
     if (nic >= 0 && nic < static_cast<int>(across.size()))
