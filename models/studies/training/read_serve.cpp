@@ -159,8 +159,13 @@ ServeConfig parse_serve(const std::string& text, const std::string& file,
     out.cache_element = in.choice("kv_cache", {"fp8", "bf16"}) == 0 ? 1 : 2;
   if (there(in, "block_products"))
     out.flashinfer_blocks = in.choice("block_products", {"deepgemm", "flashinfer"}) == 1;
-  if (there(in, "input_scales"))
+  if (there(in, "input_scales")) {
     out.finds_scales = in.choice("input_scales", {"checkpoint", "found"}) == 1;
+    const bool trtllm = !out.engine || out.engine->engine == Engine::trtllm;
+    if (!trtllm || out.site.layout.precision != Precision::fp8)
+      in.fail("input_scales", "it is for products of TensorRT-LLM in fp8",
+              "leave it out, or take engine: trtllm and precision: fp8");
+  }
   if (there(in, "overlap")) {
     Reader overlap = in.child("overlap");
     out.site.layout.overlap.expert = overlap.flag("expert", false);

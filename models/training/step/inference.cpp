@@ -75,6 +75,15 @@ const char* attention_out_dtype(const ServeSetup& s) {
 /// What computes the input of a product.
 enum class Producer : std::uint8_t { norm, attention, activation };
 
+/// What TensorRT-LLM's products in fp8 have: a scale of their inputs that stands in the checkpoint
+/// (input_scale; nvidia/Llama-3.3-70B-Instruct-FP8), or one that is found in each call. Others find
+/// one for each token, as their kernels were measured.
+enum class Scales : std::uint8_t { as_measured, known, found };
+Scales scales_of(const ServeSetup& s, std::string_view dtype) {
+  if (s.library != "trtllm" || dtype != "fp8") return Scales::as_measured;
+  return s.finds_scales ? Scales::found : Scales::known;
+}
+
 /// Whether that input is quantised by a kernel of its own. SGLang's all are (sgl-project/sglang,
 /// issue 31504). TensorRT-LLM and vLLM quantise in attention that is not latent (attention.py:
 /// out_scale; vLLM's fuse_attn_quant), and in dense models with the norm in an all-reduce kernel of
@@ -82,16 +91,11 @@ enum class Producer : std::uint8_t { norm, attention, activation };
 /// scale to be found.
 bool is_quantised_apart(const ServeSetup& s, double tokens, Producer producer) {
   if (s.fuses_quantising) return false;
-  if (s.library == "sglang" || s.finds_scales || producer == Producer::activation) return true;
+  if (s.library == "sglang" || producer == Producer::activation) return true;
+  if (scales_of(s, gemm_dtype(s)) == Scales::found) return true;
   if (producer == Producer::attention) return s.model.latent.has_value();
   return s.model.experts || s.tensor == 1 || !s.kernels.all_reduce ||
          s.kernels.all_reduce(kHalf * tokens * s.model.hidden) < 0;
-}
-
-/// Whether scales of inputs are known, as in checkpoints that TensorRT-LLM runs in fp8
-/// (input_scale; nvidia/Llama-3.3-70B-Instruct-FP8). vLLM and SGLang find one for each token.
-bool has_input_scales(const ServeSetup& s, std::string_view dtype) {
-  return s.library == "trtllm" && dtype == "fp8" && !s.finds_scales;
 }
 
 const char* attention_dtype(const ServeSetup& s) {
@@ -164,7 +168,7 @@ class Pass {
     GemmWork work{m, n, k, 1, kHalf, operands_of(dtype)};
     work.operands.cast = work.operands.cast && is_quantised_apart(s_, tokens_, products.after);
     work.copies = m_.layers;
-    if (work.operands.cast && has_input_scales(s_, dtype)) {
+    if (work.operands.cast && scales_of(s_, dtype) == Scales::known) {
       work.operands.cast = false;
       out_.gemm += products.count * kernels_of(s_).seconds(KernelFamily::scale, dtype,
                                                            MoveWork{kHalf * m * k, m * k});

@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "models/io/workloads/load_kernels.hpp"
@@ -159,4 +162,24 @@ TEST_CASE("kernels.yaml: what ships is read, and what is wrong is named") {
                         "fp8, rows: 30, start: 2 s, memory: 0.8, cache: 2}\n")
             .find("out of range") != std::string::npos);
   CHECK(catalogue_error("kind: kernels\ngem: []\n").find("gemm") != std::string::npos);
+}
+
+TEST_CASE(
+    "kernels: TensorRT-LLM's products in fp8 start as those in bf16, what finds scales is apart") {
+  // Each of its rows quantises with a scale that it finds: no row tells the two apart.
+  const KernelCatalogue catalogue = load_kernels();
+  int seen = 0;
+  for (const KernelSet& set : catalogue.sets) {
+    if (set.name.kernel != "torch_flow" || set.name.dtype != "fp8") continue;
+    KernelName plain = set.name;
+    plain.dtype = "bfloat16";
+    const auto same =
+        std::ranges::find(catalogue.sets, plain, [](const KernelSet& other) { return other.name; });
+    REQUIRE(same != catalogue.sets.end());
+    CAPTURE(to_text(set.name));
+    CHECK(std::get<GemmCosts>(set.costs).start == std::get<GemmCosts>(same->costs).start);
+    CHECK(std::get<GemmCosts>(set.costs).cast_start > 8e-6);
+    ++seen;
+  }
+  CHECK(seen == 8);
 }
