@@ -56,6 +56,7 @@ struct GpuPart {
   Duration c2c_latency;                ///< GPU to CPU, one way
   int pcie_gen = 0;
   int pcie_width = 16;
+  bool peer_to_peer = true;  ///< the driver lets GPUs reach each other over PCIe
   /// What one channel (thread block) copies or reduces per second, data bytes, by Protocol.
   std::array<Bandwidth, kProtocols> copy_rate{};
   /// From the end of a kernel of the stream to the start of the next one's transfer, or from the

@@ -161,6 +161,7 @@ class PartsReader {
     read_identity(part, in);
     if (in.has("multiprocessors"))
       part.multiprocessors = figures_.whole(in, "multiprocessors", 1, 10'000);
+    if (in.has("peer_to_peer")) part.peer_to_peer = figures_.whole(in, "peer_to_peer", 0, 1) == 1;
     part.nvlink_links = figures_.whole(in, "nvlink_links", 0, 1024);
     if (part.nvlink_links > 0) {
       part.nvlink_per_link = figures_.bandwidth(in, "nvlink_per_link");

@@ -166,6 +166,8 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
   for (const int gpu : members.gpus()) input.gpus.push_back(devs[static_cast<std::size_t>(gpu)]);
   input.nodes = members.node_count();
   input.settings = read_search_settings(environment, config.version, warnings);
+  // src/graph/paths.cc, ncclTopoCheckP2p: what NVML says of a pair. Such GPUs have no NVLink.
+  if (config.lacks_p2p) input.settings.p2p_disable = true;
   if (config.memory_joins) {
     input.settings.net_disable_intra = true;
     input.settings.shm_disable = false;

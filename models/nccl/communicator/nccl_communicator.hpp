@@ -30,6 +30,8 @@ struct NcclCommunicatorConfig {
   /// One of its nodes at least has no GPUDirect RDMA. NCCL exchanges what each rank's search found,
   /// and all take the least (src/init.cc, initTransportsRank): that of such a node.
   bool lacks_gdr = false;
+  /// The driver lets no two GPUs reach each other over PCIe, which NCCL learns from NVML.
+  bool lacks_p2p = false;
   const TunerPlugin* tuner = nullptr;  ///< asked for each call; it outlives the communicator
 };
 

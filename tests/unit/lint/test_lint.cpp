@@ -647,3 +647,10 @@ TEST_CASE("rules: ids ascend, and each is documented by a sentence") {
     CHECK(&lint_rule(rule.id) == &rule);
   }
 }
+
+TEST_CASE(
+    "hardware: GPUs that the driver lets not reach each other go through host memory anyway") {
+  const Cluster geforce = cluster("rtx-4090-8", 1), others = cluster("dgx-h100", 1);
+  CHECK(found(on(geforce, "export NCCL_P2P_DISABLE=1\n", kNccl2_27_7)).empty());
+  CHECK(find(on(others, "export NCCL_P2P_DISABLE=1\n", kNccl2_27_7), "FL040") != nullptr);
+}
