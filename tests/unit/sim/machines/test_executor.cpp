@@ -57,6 +57,28 @@ void build_ring(Executor<Stamp>& executor, const RingOfOnes& program, const Hop&
   }
 }
 
+constexpr std::int64_t kAtOnce = 1'000'000'000'000'000, kHalfAsFast = 500'000'000;  // B/s
+
+/// Until a chunk of 3000 B has passed three workers, links of that rate between them, in ns.
+std::int64_t three_in_a_chain(const WorkerClass& worker, bool by_line, std::int64_t rate) {
+  Executor<PlainStamp> executor;
+  Chain program;
+  program.length = 3;
+  program.count = 1;
+  program.chunk = {3000};
+  const std::uint32_t kind = executor.add_worker_class(worker);
+  for (std::uint32_t i = 0; i < 3; ++i) executor.add_worker(kind, program, {0, i});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    ConnectionSpec spec{i, i + 1, 4, {}, nanoseconds(100), {}, {}, {}};
+    const std::uint32_t link = executor.add_link({{rate}, {}});
+    spec.path = {&link, 1};
+    spec.by_line = by_line;
+    executor.connect(spec);
+  }
+  executor.run();
+  return executor.makespan().ps / 1000;
+}
+
 }  // namespace
 
 TEST_CASE("equal classes are one; each of more than 256 kinds of connection keeps its latencies") {
@@ -306,29 +328,11 @@ TEST_CASE("lines: a receiver begins with the first byte, but waits for none") {
   // 100 + 2000 ns. By slices 3 * 2100. By lines each begins when the one before stores its first
   // ones, 100 ns after it began: 3 * 100 + 2000. Links of 0.5 B a nanosecond take 6000 ns: the next
   // worker begins 2000 ns before the last byte is there, at 100 + 4000 and then at 8200.
-  const auto makespan = [](bool by_line, std::int64_t rate) {
-    Executor<PlainStamp> executor;
-    Chain program;
-    program.length = 3;
-    program.count = 1;
-    program.chunk = {3000};
-    const std::uint32_t kind = executor.add_worker_class({{1'000'000'000}, {}, {1000}});
-    for (std::uint32_t i = 0; i < 3; ++i) executor.add_worker(kind, program, {0, i});
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      ConnectionSpec spec{i, i + 1, 4, {}, nanoseconds(100), {}, {}, {}};
-      const std::uint32_t link = executor.add_link({{rate}, {}});
-      spec.path = {&link, 1};
-      spec.by_line = by_line;
-      executor.connect(spec);
-    }
-    executor.run();
-    return executor.makespan().ps / 1000;
-  };
-  constexpr std::int64_t fast = 1'000'000'000'000'000, slow = 500'000'000;
-  CHECK(makespan(false, fast) == 3 * 2100);
-  CHECK(makespan(true, fast) == 3 * 100 + 2000);
-  CHECK(makespan(false, slow) == 6100 + 6100 + 2100);
-  CHECK(makespan(true, slow) == 8200 + 2100);
+  const WorkerClass worker{{1'000'000'000}, {}, {1000}};
+  CHECK(three_in_a_chain(worker, false, kAtOnce) == 3 * 2100);
+  CHECK(three_in_a_chain(worker, true, kAtOnce) == 3 * 100 + 2000);
+  CHECK(three_in_a_chain(worker, false, kHalfAsFast) == 6100 + 6100 + 2100);
+  CHECK(three_in_a_chain(worker, true, kHalfAsFast) == 8200 + 2100);
 }
 
 TEST_CASE("passes: a receiver that takes lines by passes waits for its first one") {
@@ -337,30 +341,11 @@ TEST_CASE("passes: a receiver that takes lines by passes waits for its first one
   // began, and lines come over 2000 ns, of which a third is the first pass: the next one begins
   // 1100 + 666 ns after it. Over links of 0.5 B a nanosecond lines come over 6000 ns: the next one
   // begins 2000 ns before the last is there, which is 4000 ns after the first.
-  const auto makespan = [](bool by_line, std::int64_t rate) {
-    Executor<PlainStamp> executor;
-    Chain program;
-    program.length = 3;
-    program.count = 1;
-    program.chunk = {3000};
-    WorkerClass worker{{1'000'000'000}, {}, {}};
-    worker.copied_ahead = {1000};
-    const std::uint32_t kind = executor.add_worker_class(worker);
-    for (std::uint32_t i = 0; i < 3; ++i) executor.add_worker(kind, program, {0, i});
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      ConnectionSpec spec{i, i + 1, 4, {}, nanoseconds(100), {}, {}, {}};
-      const std::uint32_t link = executor.add_link({{rate}, {}});
-      spec.path = {&link, 1};
-      spec.by_line = by_line;
-      executor.connect(spec);
-    }
-    executor.run();
-    return executor.makespan().ps / 1000;
-  };
-  constexpr std::int64_t fast = 1'000'000'000'000'000, slow = 500'000'000;
-  CHECK(makespan(false, fast) == 3 * 3100);
-  CHECK(makespan(true, fast) == 2 * 1766 + 3100 + 1);
-  CHECK(makespan(true, slow) == 2 * (1100 + 4000) + 3100);
+  WorkerClass worker{{1'000'000'000}, {}, {}};
+  worker.copied_ahead = {1000};
+  CHECK(three_in_a_chain(worker, false, kAtOnce) == 3 * 3100);
+  CHECK(three_in_a_chain(worker, true, kAtOnce) == 2 * 1766 + 3100 + 1);
+  CHECK(three_in_a_chain(worker, true, kHalfAsFast) == 2 * (1100 + 4000) + 3100);
 }
 
 TEST_CASE("wire format: LL doubles the bytes on the link, in whole lines") {
