@@ -63,7 +63,8 @@ class ExchangeTwins {
     const SimulationResult faster = ran(*like);
     const Duration least = std::max(faster.time, busiest(*like, faster));
     const double apart = kFewRanks / members_.ranks();
-    return bounded(*like, {least, kRailsFaster + apart},
+    const double sooner = is_out_of_step() ? kRailsFasterOutOfStep : kRailsFaster;
+    return bounded(*like, {least, sooner + apart},
                    {slow ? ran(*slow) : faster, kRailsSlower + apart}, all);
   }
 
@@ -130,6 +131,10 @@ class ExchangeTwins {
     return out;
   }
 
+  bool is_out_of_step() const {
+    const std::int64_t per_leaf = cluster_.nodes_per_leaf();
+    return cluster_.hosts() > per_leaf && cluster_.hosts() % per_leaf != 0;
+  }
   bool are_racks() const { return cluster_.hosts() != cluster_.nodes(); }
   bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
 
