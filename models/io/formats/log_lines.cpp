@@ -1,6 +1,9 @@
 #include "models/io/formats/log_lines.hpp"
 
 #include <algorithm>
+#include <cstddef>
+
+#include <nlohmann/json.hpp>
 
 #include "models/io/formats/text_file.hpp"
 #include "text/numbers.hpp"
@@ -29,50 +32,22 @@ std::string without_escapes(std::string_view text, bool& found) {
   return out;
 }
 
-/// As UTF-8. Halves of what JSON writes in two become '?'.
-void append_code(std::string& out, unsigned code) {
-  const bool half = code >= 0xD800 && code < 0xE000;
-  if (half) {
-    out += '?';
-  } else if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
+constexpr std::string_view kDockerBegin = "{\"log\":\"";
 
 /// The line in `{"log":"...\n","stream":"stderr","time":"..."}`; others as they are.
 std::string without_docker(std::string read, bool& found) {
-  constexpr std::string_view begin = "{\"log\":\"";
-  if (!read.starts_with(begin)) return read;
-  std::string out;
-  for (std::size_t i = begin.size(); i < read.size(); ++i) {
-    if (read[i] == '"') {
-      found = true;
-      while (out.ends_with('\n') || out.ends_with('\r')) out.pop_back();
-      return out;
-    }
-    if (read[i] != '\\' || i + 1 == read.size()) {
-      out += read[i];
-      continue;
-    }
-    const char escaped = read[++i];
-    if (escaped == 'u') {
-      const auto code = to_number<unsigned>(std::string_view(read).substr(i + 1, 4), 16);
-      append_code(out, code.value_or('?'));
-      i += 4;
-    } else {
-      constexpr std::string_view letters = "nrtbf", meant = "\n\r\t\b\f";
-      const std::size_t at = letters.find(escaped);
-      out += at == std::string_view::npos ? escaped : meant[at];
-    }
-  }
-  return read;  // it does not end: no such line
+  if (!is_docker_log(read)) return read;
+  std::size_t end = kDockerBegin.size();
+  while (end < read.size() && read[end] != '"') end += read[end] == '\\' ? 2 : 1;
+  if (end >= read.size()) return read;  // it does not end: no such line
+  const auto log =
+      nlohmann::json::parse(read.begin() + kDockerBegin.size() - 1,
+                            read.begin() + static_cast<std::ptrdiff_t>(end) + 1, nullptr, false);
+  if (!log.is_string()) return read;
+  found = true;
+  std::string out = log.get<std::string>();
+  while (out.ends_with('\n') || out.ends_with('\r')) out.pop_back();
+  return out;
 }
 
 /// A number at `at`, blanks before it allowed; -1 = none.
@@ -247,6 +222,8 @@ LogText log_of(LogLines lines) {
 }
 
 }  // namespace
+
+bool is_docker_log(std::string_view text) { return text.starts_with(kDockerBegin); }
 
 LogText read_log(std::string_view text) { return log_of(LogLines(text)); }
 

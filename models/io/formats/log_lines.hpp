@@ -99,6 +99,9 @@ struct LogText {
   bool has_info = false;  ///< of NCCL ("NCCL INFO")
 };
 
+/// It begins as what Docker's json-file driver keeps: lines of JSON, no document.
+bool is_docker_log(std::string_view text);
+
 /// Docker's JSON around each line (`{"log":"...\n","stream":...}`), escape sequences, carriage
 /// returns (a lone one ends a line: progress bars), marks of quoted mail, and the prefixes of
 /// launchers: `[1,0]<stdout>:` (Open MPI), `0: ` (srun -l), `[rank0]:`,

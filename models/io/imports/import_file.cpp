@@ -23,8 +23,8 @@ Error not_text(const std::string& file) {
 
 bool begins_like_json(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  const bool docker = text.starts_with("{\"log\":\"");  // its lines are (log_lines.hpp)
-  return !docker && begin != std::string::npos && (text[begin] == '{' || text[begin] == '[');
+  return !is_docker_log(text) && begin != std::string::npos &&
+         (text[begin] == '{' || text[begin] == '[');
 }
 
 bool read_lines(const LogText& log, ImportedFile& out) {

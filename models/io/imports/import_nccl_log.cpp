@@ -25,6 +25,12 @@ std::string first_word(std::string_view text) {
   return words.empty() ? "" : std::string(words.front());
 }
 
+/// The last word, where it is a whole number.
+std::optional<std::int64_t> last_whole(std::string_view text) {
+  const auto words = split_words(text);
+  return to_number<std::int64_t>(words.empty() ? "" : words.back());
+}
+
 std::optional<std::int64_t> whole_after(std::string_view text, std::string_view key) {
   const std::string_view rest = after(text, key);
   return rest.starts_with('-') ? std::nullopt : leading_number<std::int64_t>(rest);
@@ -192,8 +198,7 @@ class NcclLogReader {
       nets_.insert(std::string(text.substr(0, text.find(' '))));
     if (const std::size_t coll = text.find(" coll channels"); coll != std::string_view::npos) {
       if (channel_line_.empty()) channel_line_ = std::string(trimmed(text));
-      const auto words = split_words(text.substr(0, coll));
-      const auto count = to_number<std::int64_t>(words.empty() ? "" : words.back());
+      const auto count = last_whole(text.substr(0, coll));
       if (count && !host_.empty()) hosts_[host_].channels.insert(*count);
     }
     tables_ = tables_ || text.find("Max NThreads") != std::string_view::npos;
@@ -207,8 +212,7 @@ class NcclLogReader {
   /// Channels of NVLS decide; of a log without them what NCCL says of the GPUs.
   void nvls(std::string_view text) {
     if (const std::size_t at = text.find(" nvls channels"); at != std::string_view::npos) {
-      const auto words = split_words(text.substr(0, at));
-      const auto count = to_number<std::int64_t>(words.empty() ? "" : words.back());
+      const auto count = last_whole(text.substr(0, at));
       if (count) nvls_channels_ = std::max(nvls_channels_.value_or(0), *count);
     }
     if (text.find("NVLS multicast support is not available") != std::string_view::npos ||

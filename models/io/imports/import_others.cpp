@@ -271,7 +271,7 @@ bool tell_torch_bench(ImportedFile& out) {
 }  // namespace
 
 bool read_nccl_tests(const std::string& text, const std::string& file, ImportedFile& out) {
-  if (text.find('{') != text.find_first_not_of(" \t\r\n") || text.starts_with("{\"log\":\""))
+  if (text.find('{') != text.find_first_not_of(" \t\r\n") || is_docker_log(text))
     return read_nccl_tests_lines(read_log(text), out);
   if (!is_nccl_tests_json(text)) return false;
   try {
