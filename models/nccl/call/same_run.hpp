@@ -6,8 +6,9 @@
 namespace fabricast {
 
 /// Both take the same time on the same cluster, as all that is simulated of them is equal. Settings
-/// that do not act on such a call may differ: buffers of other protocols, sends and receives.
-/// No, too, where that is not looked at: sends and receives, algorithms of users, faults.
+/// that do not act on such a call may differ (buffers of other protocols), and so may releases that
+/// do alike what they decided alike. No, too, where that is not looked at: algorithms and traffic
+/// of users, faults.
 bool is_same_work(const CollectiveRun& a, const CollectiveRun& b);
 
 }  // namespace fabricast

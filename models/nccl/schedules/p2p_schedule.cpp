@@ -194,6 +194,12 @@ std::uint64_t P2pSchedule::chunks() const {
   std::uint64_t out = 0;
   const Bytes usual = config_.traffic.usual();
   const std::array of_usual = {chunks_of(usual, false), chunks_of(usual, true)};
+  if (config_.traffic.is_uniform()) {  // as the sum below says
+    const auto near = static_cast<std::uint64_t>(gpus()) - 1;
+    const auto far = static_cast<std::uint64_t>(config_.members.ranks() - gpus());
+    return simulated_ranks().size() * (near * of_usual[0] + far * of_usual[1]) *
+           static_cast<std::uint64_t>(config_.calls);
+  }
   std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // others: by bytes, whether remote
   each_message([&](int rank, int to, int /*round*/, Bytes message) {
     const bool remote = is_remote(rank, to);

@@ -7,8 +7,6 @@
 namespace fabricast {
 namespace {
 
-constexpr NcclVersion kMirroredBase{28, 3};  ///< again, as up to 2.21
-
 constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The low bits of i that number `channels`, in reverse order.

@@ -44,6 +44,8 @@ struct P2pPart {
 P2pPart p2p_part(const P2pRules& rules, Bytes message, const P2pSplit& split, int part,
                  bool remote);
 
+/// From here on the base is mirrored again, as up to 2.21.
+inline constexpr NcclVersion kMirroredBase{28, 3};
 /// The channel of a part, of `channels` (a power of two). `base`: P2pRounds::base().
 int p2p_channel(NcclVersion version, int channels, int base, int part);
 /// The part that a channel serves; it is the inverse of p2p_channel().

@@ -27,6 +27,7 @@ class P2pNics {
     return exits_[at(from_gpu, to_gpu, channel)];
   }
   int entry(int to_gpu, int channel) const { return exits_[at(to_gpu, to_gpu, channel)].nic; }
+  bool operator==(const P2pNics&) const = default;
 
  private:
   std::size_t at(int from_gpu, int to_gpu, int channel) const {

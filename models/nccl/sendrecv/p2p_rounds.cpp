@@ -7,8 +7,7 @@
 namespace fabricast {
 namespace {
 
-constexpr NcclVersion kGroups{28, 7};  ///< first with groups of ranks instead of nodes
-constexpr int kBatch = 8;              ///< sends that a block serves at once
+constexpr int kBatch = 8;  ///< sends that a block serves at once
 
 constexpr int divided_up(int a, int b) { return (a + b - 1) / b; }
 
@@ -28,7 +27,7 @@ int padded(int gpus) {
 }
 
 int group_members(NcclVersion version, int nodes, int gpus, int group_size) {
-  if (version < kGroups || nodes == 1) return gpus;
+  if (version < kGroupedRanks || nodes == 1) return gpus;
   return gpus % group_size == 0 ? group_size : std::gcd(gpus, group_size);
 }
 
@@ -43,7 +42,7 @@ P2pRounds::P2pRounds(NcclVersion version, int nodes, int gpus_per_node, int grou
   if (version_ < kNccl2_22) {
     add_groups_in_pairs();
   } else {
-    add_groups_quadratically(version_ < kGroups);
+    add_groups_quadratically(version_ < kGroupedRanks);
   }
 }
 

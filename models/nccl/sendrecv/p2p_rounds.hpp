@@ -11,6 +11,8 @@ namespace fabricast {
 
 /// Peers of a rank that meets nobody in a round.
 inline constexpr int kNoPeer = -1;
+/// First with groups of ranks instead of nodes.
+inline constexpr NcclVersion kGroupedRanks{28, 7};
 
 class P2pRounds {
  public:

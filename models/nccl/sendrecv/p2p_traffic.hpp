@@ -33,6 +33,9 @@ class P2pTraffic {
   /// Of each message, unless they come from a matrix.
   Bytes usual() const { return {each_}; }
 
+  /// Whether each rank sends as many to each.
+  bool is_uniform() const { return matrix_.empty() && collective_ == Collective::alltoall; }
+
   /// Bytes of the message from one rank to another, or kNone.
   std::int64_t bytes(int from, int to) const {
     if (!matrix_.empty()) {
