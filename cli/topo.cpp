@@ -17,6 +17,7 @@
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/studies/costs/costs.hpp"
+#include "models/studies/decide/decide.hpp"
 #include "models/studies/decide/graph_text.hpp"
 #include "models/studies/shared/site.hpp"
 
@@ -35,13 +36,12 @@ struct TopoOptions {
 std::string graphs(const TopoOptions& options, const PartsCatalogue& parts) {
   const Job job = options.job.job(options.topology, {}, options.sharp);
   const Topology topology = topology_of(job, parts);
-  const auto [node, nodes, trays, gpus] =
+  const DescribedNodes described =
       topology.describe(nodes_of(job, options.nodes > 0 ? options.nodes : topology.nodes()));
-  NcclCommunicatorConfig config{job.version, job.environment, nodes, 0, job.sharp};
-  config.trays = trays;
-  const NcclCommunicator made = make_nccl_communicator(node, config);
+  const NcclCommunicator made =
+      make_nccl_communicator(described.node, communicator_config(job, described, job.environment));
   for (const std::string& warning : made.warnings) print_err("note: {}\n", warning);
-  return graphs_text(made, node);
+  return graphs_text(made, described.node);
 }
 
 std::string text_of(const TopoOptions& options, const PartsCatalogue& parts) {

@@ -190,6 +190,10 @@ std::span<const NicInfo> NodeGraph::nics_of(int tray) const {
   return nics().subspan(static_cast<std::size_t>(tray) * count, count);
 }
 
+bool NodeGraph::peer_to_peer() const {
+  return std::ranges::all_of(gpus_, [](const GpuInfo& gpu) { return gpu.part.peer_to_peer; });
+}
+
 int NodeGraph::nvswitch_chips() const {
   int chips = 0;
   for (const NvSwitchInfo& one : nvswitches_) chips += one.chips;

@@ -120,6 +120,8 @@ class NodeGraph {
   int nvswitch_chips() const;
 
   bool acs() const { return acs_; }  ///< NodeType::acs
+  /// The driver lets any two of its GPUs reach each other over PCIe.
+  bool peer_to_peer() const;
 
   /// By name ("gpu0", "mlx5_1"); throws Error with the nearest name.
   VertexId find(std::string_view name, int tray = 0) const;

@@ -166,6 +166,15 @@ void read_described_node(const NodeDescription& described, const std::vector<Nod
           fmt::join(spread_nics(config.node, static_cast<int>(nics_of(config.node).size())), ", "));
 }
 
+/// As the parts say that NCCL's XML is of; so it is where none is like a GPU of it.
+bool peer_to_peer(const NodeDescription& described, const PartsCatalogue& parts) {
+  try {
+    return NodeGraph::build(import_node(described, parts), parts).peer_to_peer();
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 /// A node type in YAML or of a few words, NCCL's XML, or what a tool printed.
 void read_node(const TopologyFile& file, const PartsCatalogue& parts, ClusterConfig& config) {
   if (is_xml(file.text))
@@ -348,13 +357,15 @@ Topology::Topology(Topology&&) noexcept = default;
 int Topology::nodes() const { return read_->xml ? 1 : cluster({}).hosts(); }
 
 DescribedNodes Topology::describe(const NodesRequest& request) const {
-  if (read_->xml) return {*read_->xml, std::max(request.nodes, 1), 1, request.gpus_per_node};
+  if (read_->xml)
+    return {*read_->xml, std::max(request.nodes, 1), 1, request.gpus_per_node,
+            peer_to_peer(*read_->xml, read_->parts)};
   const ClusterConfig& config = *read_->config;
   const auto [trays, nodes] = joined(config, request);
   const int gpus = gpus_asked_of_node(trays, request.gpus_per_node);
-  if (config.described) return {*config.described, nodes, trays, gpus};
-  return {fabricast::describe(build_node(config, trays, request.gpus_per_node, read_->parts)),
-          nodes, trays, gpus};
+  const NodeGraph node = build_node(config, trays, request.gpus_per_node, read_->parts);
+  return {config.described ? *config.described : fabricast::describe(node), nodes, trays, gpus,
+          node.peer_to_peer()};
 }
 
 Cluster Topology::cluster(const NodesRequest& request) const {

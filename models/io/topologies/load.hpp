@@ -35,8 +35,9 @@ struct NodesRequest {
 struct DescribedNodes {
   NodeDescription node;  ///< each of them
   int nodes = 1;
-  int trays = 1;          ///< servers that NVLink joins into each
-  int gpus_per_node = 0;  ///< of each that take part; 0 = all
+  int trays = 1;             ///< servers that NVLink joins into each
+  int gpus_per_node = 0;     ///< of each that take part; 0 = all
+  bool peer_to_peer = true;  ///< the driver lets its GPUs reach each other over PCIe
 };
 
 struct TopologyRequest;

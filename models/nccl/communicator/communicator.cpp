@@ -154,8 +154,7 @@ Asked asked_of(const Cluster& cluster, const CommunicatorConfig& config) {
   out.config.lacks_gdr = config.members.empty()
                              ? !cluster.offers_gdr_everywhere()
                              : std::ranges::any_of(config.members.nodes(), lacks_gdr);
-  out.config.lacks_p2p = std::ranges::any_of(
-      cluster.node().gpus(), [](const GpuInfo& gpu) { return !gpu.part.peer_to_peer; });
+  out.config.lacks_p2p = !cluster.node().peer_to_peer();
   return out;
 }
 

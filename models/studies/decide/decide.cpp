@@ -112,6 +112,7 @@ NcclCommunicatorConfig communicator_config(const Job& job, const DescribedNodes&
                                            const Environment& environment) {
   NcclCommunicatorConfig out{job.version, environment, nodes.nodes, nodes.gpus_per_node, job.sharp};
   out.trays = nodes.trays;
+  out.lacks_p2p = !nodes.peer_to_peer;
   out.tuner = job.tuner;
   return out;
 }

@@ -236,6 +236,30 @@ TEST_CASE("decide: what is credited to the simulation is what changes its time" 
   }
 }
 
+TEST_CASE("decide: where the driver lets no two GPUs reach each other, what runs is decided") {
+  // GeForce cards: 256 threads and the proxy's 32, of GPUs that reach each other 512 and theirs.
+  for (const Collective collective : {Collective::all_gather, Collective::all_reduce}) {
+    DecideConfig config = question("rtx-4090-8", kNccl2_27_7, 1);
+    config.collectives = {collective};
+    config.sizes = {Bytes{1 << 20}, Bytes{64 << 20}};
+    BenchConfig simulated;
+    static_cast<Job&>(simulated) = config;
+    simulated.nodes = config.nodes;
+    simulated.collectives = config.collectives;
+    simulated.sizes = config.sizes;
+    const DecideResult said = answer(config);
+    const BenchResult ran = run_bench(simulated, load_catalogue());
+    for (std::size_t i = 0; i < config.sizes.size(); ++i) {
+      const DecideRow& row = said.blocks.front().rows.at(i);
+      const CollectiveRun& run = ran.blocks.front().rows.at(i).decided.run;
+      CAPTURE(row.size.count);
+      CHECK(row.decision.algorithm == run.algorithm);
+      CHECK(row.decision.protocol == run.protocol);
+      CHECK(row.threads == run.threads);
+    }
+  }
+}
+
 TEST_CASE("decide: chunks have binary units with one decimal, and one channel is no channels") {
   CHECK(chunk_text(Bytes{512}) == "512 B");
   CHECK(chunk_text(Bytes{17280}) == "16.9 KiB");
