@@ -11,6 +11,7 @@
 #include "models/io/formats/question_kinds.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/studies/questions/question.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 
@@ -26,7 +27,9 @@ int run(const RunOptions& options, const Answers& answers) {
   Answer answer;
   {
     Progress progress(answers);
-    answer = question.answer(on_all_cores(answers, {}), progress.callback());
+    answer = placed(Place{options.file, 0, {}}, [&] {
+      return question.answer(on_all_cores(answers, {}), progress.callback());
+    });
   }
   say_what_does_not_act(question.jobs);
   answers.give(options.format, answer.page, answer.report);

@@ -244,7 +244,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   std::visit(AskReader{in, out, false}, common);
   check_foreign(in, out.study, false);
   for (Reader& child : in.children("cases")) {
-    ScenarioCase one{child.text("name"), common};
+    ScenarioCase one{child.text("name"), common, child.place()};
     for (const ScenarioCase& other : out.cases)
       if (other.name == one.name)
         child.fail("name", fmt::format("two cases are named \"{}\"", one.name));
@@ -253,7 +253,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
     child.finish();
     out.cases.push_back(std::move(one));
   }
-  if (out.cases.empty()) out.cases.push_back({out.name, common});
+  if (out.cases.empty()) out.cases.push_back({out.name, common, Place{file, 0, {}}});
   for (ScenarioCase& one : out.cases) one.job().parts = out.parts;
   if (out.study == Study::whatif && out.cases.size() < 2)
     in.fail("cases", "study whatif compares two setups or more", "the first one is before");

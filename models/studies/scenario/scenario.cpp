@@ -142,7 +142,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
   ScenarioResult out;
   out.scenario = scenario;
   if (scenario.study == Study::whatif) {
-    compare_setups(parts, for_each, out);
+    placed(Place{scenario.file, 0, {}}, [&] { compare_setups(parts, for_each, out); });
     return out;
   }
   for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
@@ -152,7 +152,10 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
         progress((static_cast<double>(i) + share) / static_cast<double>(scenario.cases.size()));
       };
     }
-    out.answers.push_back(std::visit(Answerer{parts, part, for_each}, scenario.cases[i].ask));
+    const ScenarioCase& one = scenario.cases[i];
+    out.answers.push_back(placed(one.place, [&] {
+      return std::visit(Answerer{parts, part, for_each}, one.ask);
+    }));
   }
   judge(out);
   return out;

@@ -64,6 +64,7 @@ using CaseAsk = std::variant<BenchConfig, DecideConfig, ConcurrentCase, Work>;
 struct ScenarioCase {
   std::string name;
   CaseAsk ask;
+  Place place;  ///< where it stands; of a scenario without cases the file
 
   const Job& job() const;
   Job& job() { return const_cast<Job&>(std::as_const(*this).job()); }

@@ -78,6 +78,28 @@ TEST_CASE("faults: a case's own replace those of the scenario") {
         "s.yaml:7: faults: \"0%\" is no share from 0.001 % to 100 %\nhint: write it like 5%");
 }
 
+TEST_CASE("a mistake that is met when a case runs says which case") {
+  const std::string cases =
+      "cases:\n"
+      "  - {name: a}\n"
+      "  - {name: b, ";
+  const auto refusal = [](const std::string& added) {
+    return error_text([&] { result_of(added); });
+  };
+  CHECK(refusal(cases + "topology: dgx-h10}\n") ==
+        "s.yaml:9: cases[1]: unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
+  CHECK(refusal(cases + "faults: [nic node0:mlx5_99 rate 5%]}\n") ==
+        "s.yaml:9: cases[1]: \"nic node0:mlx5_99 rate 5%\": \"mlx5_99\" is no NIC\n"
+        "hint: did you mean \"mlx5_9\"?");
+  CHECK(refusal("environment: {NCCL_ALGO: Rong}\n")
+            .starts_with("s.yaml: NCCL_ALGO=Rong: \"Rong\" is unknown"));
+  CHECK(error_text([&] {
+          std::string text = kScenario + cases + "topology: dgx-h10}\n";
+          text.replace(text.find("bench"), 5, "whatif");
+          run_scenario(parse_scenario(text, "s.yaml"), load_catalogue());
+        }).starts_with("s.yaml: unknown topology \"dgx-h10\""));
+}
+
 TEST_CASE("mistakes in what is asked") {
   CHECK(mistake("enviroment: {NCCL_ALGO: Ring}\n") ==
         "s.yaml:7: unknown key \"enviroment\"\nhint: did you mean \"environment\"?");
@@ -117,8 +139,9 @@ TEST_CASE("a name too long for the file system is no preset") {
       "sizes: 8B\ntopology: " +
           name + "\n",
       "s.yaml");
-  CHECK(
-      error_text([&] { run_scenario(s, load_catalogue()); }).starts_with("unknown topology \"xxx"));
+  CHECK(error_text([&] {
+          run_scenario(s, load_catalogue());
+        }).starts_with("s.yaml: unknown topology \"xxx"));
 }
 
 TEST_CASE("mistakes in what is expected") {
