@@ -8,6 +8,7 @@
 #include "models/io/shipped/embedded.hpp"
 #include "models/io/topologies/topology_name.hpp"
 #include "models/io/workloads/load_variables.hpp"
+#include "models/nccl/environment/settings.hpp"
 
 namespace fabricast {
 
@@ -58,9 +59,12 @@ bool is_fabric(const std::string& text) {
          find_embedded(embedded_topologies(), name) != nullptr;
 }
 
-/// A name that does not exist is a mistake of the file, or of the command line.
+/// A name that does not exist is a mistake of the file, or of the command line; so is a word with
+/// which NCCL refuses to start, wherever it runs.
 void check_names(const RuleCheck& check, const PartsCatalogue& parts) {
   const auto look = [&](const BenchConfig& config) {
+    if (!config.sizes.empty())
+      placed(check.place, [&] { return read_settings(config.environment, config.version); });
     if (config.topology.empty()) return;
     placed(check.place, [&] { return load_nodes(config.topology, parts); });
     if (!config.fabric.empty() && !is_fabric(config.fabric))

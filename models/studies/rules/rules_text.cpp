@@ -152,6 +152,15 @@ std::string details_text(const Rule& rule, const RuleOutcome& outcome) {
   return out + table.text();
 }
 
+/// No rule has a point, and one at least was to have some: an empty answer is no good one.
+bool checks_nothing(const RulesResult& result) {
+  const auto is_expected = [](const Rule& rule) {
+    return rule.expect == RuleVerdict::not_simulated;
+  };
+  return !std::ranges::all_of(result.file.rules, is_expected) &&
+         std::ranges::all_of(result.outcomes, [](const RuleOutcome& o) { return o.points == 0; });
+}
+
 }  // namespace
 
 bool differs(const Rule& rule, const RuleOutcome& outcome) {
@@ -214,6 +223,7 @@ std::string expectations_text(const RulesResult& result) {
                        rule.expect ? fmt::format("the file expects {}", to_text(*rule.expect))
                                    : "and without \"expect\" it is to hold");
   }
+  if (out.empty() && checks_nothing(result)) out = "differs: nothing is checked, all is skipped\n";
   return out;
 }
 

@@ -39,7 +39,8 @@ Report rules_report(const std::vector<RulesRun>& runs);
 std::string rules_junit(const std::vector<RulesRun>& runs,
                         const std::optional<RulesComparison>& changes);
 
-/// A line for each verdict that differs from what the file expects.
+/// A line for each verdict that differs from what the file expects; one where all rules are
+/// skipped.
 std::string expectations_text(const RulesResult& result);
 std::string comparison_text(const RulesComparison& comparison);
 

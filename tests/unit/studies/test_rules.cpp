@@ -320,6 +320,36 @@ TEST_CASE("rules: a rule is a claim, and without expect it is to hold") {
   CHECK(two.find("name=\"t, NCCL 2.30.7\"") != std::string::npos);
 }
 
+TEST_CASE("rules: a run that checks nothing is not as expected") {
+  const auto said = [](const std::string& rules) {
+    return expectations_text(run_rules(rules_of(rules), shipped_parts(), in_turn));
+  };
+  const std::string skipped = "  - {id: a, claim: c, ask: not-modelled, because: x}\n";
+  const std::string holds = "  - {id: b, claim: c, ask: part, figure: nvlink, claimed: 900 GB/s}\n";
+  const std::string expected =
+      "  - {id: d, claim: c, expect: not-simulated, ask: not-modelled, because: x}\n";
+  CHECK(said(skipped) == "differs: nothing is checked, all is skipped\n");
+  CHECK(said(skipped + expected) == "differs: nothing is checked, all is skipped\n");
+  CHECK(said(skipped + holds).empty());
+  CHECK(said(expected).empty());
+}
+
+TEST_CASE("rules: a word with which NCCL refuses to start is a mistake, not a rule to skip") {
+  const auto refusal = [](const std::string& environment) {
+    return error_text([&] {
+      ran("      - {ask: figure, figure: time, sizes: 1MiB, claimed: < 1 s, environment: {" +
+          environment + "}}\n");
+    });
+  };
+  CHECK(refusal("NCCL_ALGO: Rong")
+            .find("NCCL_ALGO=Rong: \"Rong\" is unknown, and NCCL refuses to start") !=
+        std::string::npos);
+  CHECK(refusal("NCCL_ALGO: Rong").starts_with("t.yaml:"));
+  CHECK(refusal("NCCL_PROTO: Simpel").find("\"Simpel\" is unknown") != std::string::npos);
+  // No mistake of words: NCCL has no such algorithm on this hardware, and the rule is skipped.
+  CHECK(refusal("NCCL_ALGO: CollNetDirect") == "no error");
+}
+
 TEST_CASE("rules: a word that no answer has is a mistake, not a contradiction") {
   const auto claimed = [](const std::string& check) {
     return error_text([&] { rules_of("  - {id: a, claim: c, " + check + "}\n"); });
