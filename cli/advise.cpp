@@ -116,7 +116,7 @@ void add_advise(CLI::App& app, Action& action) {
   command
       ->add_option("--least", options->least_percent,
                    "percent of the time that a line must save to be written")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_between(0.0, 100.0))
       ->capture_default_str();
   add_budget_option(*command, options->budget,
                     "CPU time of the search, at 10 million events a second; one that takes more "

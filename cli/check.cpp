@@ -194,7 +194,7 @@ void add_check(CLI::App& app, Action& action) {
   command
       ->add_option("--tolerance", options->tolerance,
                    "per cent by which a figure may differ from the earlier run's")
-      ->check(CLI::Range(0., 1000.))
+      ->check(number_between(0., 1000.))
       ->capture_default_str();
   add_output_option(*command, "--junit", options->junit, "write JUnit XML to this file");
   add_output_option(*command, "--markdown", options->markdown, "write a table to this file");

@@ -117,7 +117,7 @@ void add_placement(CLI::App& app, Action& action) {
   command
       ->add_option("--oversubscription", options->oversubscription,
                    "of leaves, in place of the fabric's")
-      ->check(CLI::Range(1.0, 1000.0));
+      ->check(number_between(1.0, 1000.0));
   add_gpus_option(*command, options->job);
   add_environment_options(*command, options->job);
   add_parts_option(*command, options->job.parts);

@@ -80,7 +80,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_flag("--exhaustive", options->limits.exhaustive,
                     "simulate also what cannot be among the best");
   command->add_option("--price", options->price, "USD per GPU and hour")
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(number_between(1e-6, 1e6));
   add_budget_option(*command, options->budget,
                     "CPU time of a collective, at 10 million slices a second; what would take more "
                     "is extrapolated from smaller ones",

@@ -44,7 +44,7 @@ void add_serve(CLI::App& app, Action& action) {
   command->add_option("file", options->file, "SERVE.yaml: model, cluster, requests")->required();
   auto* rate = command->add_option("--rate", options->rate,
                                    "requests per second that arrive at random (open loop)");
-  rate->check(CLI::Range(1e-6, 1e6));
+  rate->check(number_between(1e-6, 1e6));
   command
       ->add_option("--concurrency", options->concurrency,
                    "requests at a time, each followed by the next (closed loop)")

@@ -117,7 +117,7 @@ void add_step(CLI::App& app, Action& action) {
   command
       ->add_option("--price", options->price,
                    "USD per GPU and hour (default: workloads/prices.yaml)")
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(number_between(1e-6, 1e6));
   command->add_option("--vary", options->vary,
                       "KEY=A,B as of `plan`: a line for this layout on each; repeatable");
   add_output_option(*command, "--trace", options->trace,

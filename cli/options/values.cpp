@@ -27,6 +27,15 @@ CLI::Validator whole_number(int min, int max) {
   return CLI::Validator(check, "");
 }
 
+CLI::Validator number_between(double min, double max) {
+  const auto check = [=](const std::string& text) -> std::string {
+    const auto value = to_number<double>(text);
+    if (value && *value >= min && *value <= max) return {};
+    return fmt::format("\"{}\" is not a number from {:g} to {:g}", text, min, max);
+  };
+  return CLI::Validator(check, fmt::format("FLOAT in [{:g} - {:g}]", min, max));
+}
+
 CLI::Validator one_of(std::vector<std::string> words, const std::string& what) {
   const std::string known = fmt::format("{{{}}}", fmt::join(words, ","));
   const auto check = [words = std::move(words), what](const std::string& text) -> std::string {

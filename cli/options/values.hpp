@@ -17,6 +17,8 @@ namespace fabricast {
 bool given(const CLI::App& command, const char* option);
 
 CLI::Validator whole_number(int min, int max);
+/// Not nan, which CLI::Range lets through.
+CLI::Validator number_between(double min, double max);
 /// `unknown WHAT "wrod"`, with the nearest word. --help and completions list the words.
 CLI::Validator one_of(std::vector<std::string> words, const std::string& what = "word");
 
