@@ -33,6 +33,25 @@ std::string_view without_comma(std::string_view word) {
   return word.ends_with(',') ? word.substr(0, word.size() - 1) : word;
 }
 
+// nccl-tests computes algbw from the time that it prints beside it: what is further apart than
+// their digits was changed or cut by somebody.
+constexpr double kApartMost = 0.05;
+
+/// A row's algbw is its size over its time.
+bool agrees(const NcclTestsTiming& timing, std::int64_t size) {
+  const double shortest = timing.time_us - timing.time_half;
+  if (!timing.algbw || size == 0 || shortest <= 0) return true;
+  const double bytes = static_cast<double>(size) / 1e3;  // over us: GB/s
+  const double least = bytes / (timing.time_us + timing.time_half), most = bytes / shortest;
+  return *timing.algbw + timing.algbw_half >= least * (1 - kApartMost) &&
+         *timing.algbw - timing.algbw_half <= most * (1 + kApartMost);
+}
+
+bool agrees(const NcclTestsRow& row) {
+  return (!row.out_of_place || agrees(*row.out_of_place, row.size)) &&
+         (!row.in_place || agrees(*row.in_place, row.size));
+}
+
 /// The number after `key`, as in "nThread 1".
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
@@ -327,7 +346,26 @@ class LogParser {
     table().rows.push_back(std::move(row));
   }
 
+  /// Rows that contradict themselves count for nothing, unless most of a table's do: then its algbw
+  /// is something else, and its times count.
+  void leave_out_contradictions() {
+    for (NcclTestsTable& table : out_.tables) {
+      const auto first =
+          std::ranges::find_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
+      if (first == table.rows.end()) continue;
+      const int line = first->line;
+      const auto count = static_cast<std::size_t>(
+          std::ranges::count_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); }));
+      const bool leaves = 2 * count <= table.rows.size();
+      if (leaves) std::erase_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
+      out_.remarks.push_back(
+          fmt::format("line {}: algbw is not the size over the time, so of {}: {}", line,
+                      counted(count, "row"), leaves ? "left out" : "the times count"));
+    }
+  }
+
   void finish() {
+    leave_out_contradictions();
     const auto remark = [&](std::string text) { out_.remarks.push_back(std::move(text)); };
     for (const std::string& what : text_.removed) remark(fmt::format("{} taken off", what));
     if (decimal_commas_) remark("decimal commas are read as points");

@@ -44,6 +44,24 @@ TEST_CASE("nccl-tests' output: prefixes, colours, commas, cut ends") {
                                                 "1 row could be read in part only"});
 }
 
+TEST_CASE("nccl-tests' output: a row whose time and bandwidth contradict each other is left out") {
+  // 256 MiB in 2459.6 us are 109.14 GB/s. The second row lost two digits of its time.
+  const std::string good = " 33554432 8388608 float sum -1 374.67 89.56 167.92 N/A\n";
+  const std::string whole = " 268435456 67108864 float sum -1 2459.6 109.14 204.64 N/A\n";
+  const std::string cut = " 268435456 67108864 float sum -1 24.596 109.14 204.64 N/A\n";
+  CHECK(parse_nccl_tests(good + whole, "log").remarks.empty());
+  const NcclTestsLog log = parse_nccl_tests(good + cut, "log");
+  REQUIRE(log.rows() == 1);
+  CHECK(log.tables[0].rows[0].size == 33554432);
+  CHECK(log.remarks == std::vector<std::string>{"line 2: algbw is not the size over the time, so "
+                                                "of 1 row: left out"});
+  // A table in which most rows do so counts its bandwidth in another way.
+  const NcclTestsLog other = parse_nccl_tests(cut, "log");
+  CHECK(other.rows() == 1);
+  CHECK(other.remarks == std::vector<std::string>{"line 1: algbw is not the size over the time, so "
+                                                  "of 1 row: the times count"});
+}
+
 TEST_CASE("nccl-tests' output: the old layout, one half, and no rows of other tools") {
   const auto rows = [](const std::string& text) {
     const NcclTestsLog log = parse_nccl_tests(text, "log");
