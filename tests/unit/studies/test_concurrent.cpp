@@ -91,7 +91,7 @@ TEST_CASE("concurrent: what a scenario may get wrong") {
   CHECK(job_error(layout + "sizes: 1MiB\n" + group)
             .starts_with("s.yaml:8: sizes: means nothing to study concurrent"));
   CHECK(job_error("layout: {tp: 8, dp: 4}\n" + group) ==
-        "the layout has 32 ranks, 2 nodes with 8 GPUs have 16\n"
+        "s.yaml: the layout has 32 ranks, 2 nodes with 8 GPUs have 16\n"
         "hint: the sizes of its dimensions multiply to the number of ranks");
   CHECK(
       job_error(layout + "groups: [{name: DP, over: db, collective: all_gather, size: 1 MiB}]\n") ==
