@@ -150,7 +150,15 @@ class Pass {
  private:
   double activations() const { return kHalf * tokens_ * m_.hidden; }
   double cost(Collective collective, double bytes) {
-    return seconds(collectives_.cost(collective, {s_.tensor, 1}, bytes).time);
+    return cost(collective, {s_.tensor, 1}, bytes);
+  }
+  double cost(Collective collective, const RankGroup& group, double bytes) {
+    return seconds(collectives_.cost(collective, group, bytes).time);
+  }
+  /// Bytes of an element on its way to experts: TensorRT-LLM quantises first (allgather of x and
+  /// x_sf in tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py).
+  double gathered(const Operands& operands) const {
+    return s_.library == "trtllm" ? operands.input : kHalf;
   }
   double all_reduce(double bytes) {
     if (s_.tensor > 1 && s_.kernels.all_reduce)
@@ -228,8 +236,14 @@ class Pass {
       return;
     }
     const RankGroup group{s_.copies(), s_.tensor};
+    if (s_.kernels.gathers) {
+      const double all = tokens_ * s_.copies() * m_.hidden;
+      out_.expert += count * (cost(Collective::all_gather, group, gathered(work.operands) * all) +
+                              cost(Collective::reduce_scatter, group, kHalf * all));
+      return;
+    }
     const double moved = kHalf * tokens_ * e.per_token * m_.hidden;
-    out_.expert += count * 2 * seconds(collectives_.cost(Collective::alltoall, group, moved).time);
+    out_.expert += count * 2 * cost(Collective::alltoall, group, moved);
   }
 
   const ServeSetup& s_;

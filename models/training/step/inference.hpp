@@ -16,6 +16,9 @@ struct ServeKernels {
   std::function<double(double bytes)> all_reduce;  ///< of a TP group; below 0 = left to NCCL
   /// Tokens of a rank to their experts and back, of one layer.
   std::function<double(double tokens)> dispatch, combine;
+  /// Without those: every GPU gets the tokens of all copies (all-gather) and sums what its experts
+  /// make of them with the others (reduce-scatter), instead of an all-to-all.
+  bool gathers = false;
   /// Two halves of a batch take turns: while tokens of one are under way the other is computed.
   bool takes_turns = false;
   double sms_beside = 0;  ///< share of the multiprocessors that dispatch and combine take meanwhile

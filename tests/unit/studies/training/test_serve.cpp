@@ -189,6 +189,20 @@ TEST_CASE("serve: EP splits requests and experts, and adds all-to-alls") {
   CHECK(b.gemm < a.gemm / 3);
 }
 
+// 32 layers, each with the hidden states of all 64 tokens to everybody, and their sums back.
+TEST_CASE("serve: tokens of experts are gathered and scattered where nobody dispatches them") {
+  ServeSite site;
+  ServeSetup setup = llama("mixtral-8x7b", 1, 64);
+  setup.expert = 8;
+  setup.kernels.gathers = true;
+  const double bytes = 2.0 * 64 * 4096;
+  const auto cost = [&](Collective collective) {
+    return seconds(site.times.cost(collective, {8, 1}, bytes).time);
+  };
+  CHECK(decode_time(setup, 1000, site.times).expert ==
+        doctest::Approx(32 * (cost(Collective::all_gather) + cost(Collective::reduce_scatter))));
+}
+
 TEST_CASE("serve: requests that do not fit wait") {
   ServeConfig config;
   config.site.model = load_transformer("llama-2-13b");
