@@ -10,41 +10,14 @@
 #include "models/io/formats/csv_table.hpp"
 #include "models/nccl/base/members.hpp"
 #include "models/studies/serving/inferencex.hpp"
+#include "models/studies/serving/max_load_rows.hpp"
+#include "models/studies/serving/measured_names.hpp"
 #include "text/words.hpp"
 
 namespace fabricast {
 namespace {
 
 constexpr int kRequestsMost = 1'000'000, kRounds = 10;
-
-struct KnownModel {
-  std::string_view part, preset;  ///< of the name in lower case
-};
-// The first that the name holds. DeepSeek-R1 and V3.1 have the shape of V3, Llama 3.1 and 3.3 of 3.
-constexpr KnownModel kModels[] = {
-    {"deepseek-r1", "deepseek-v3"},        {"deepseek-v3", "deepseek-v3"},
-    {"qwen3.5-397b", "qwen3.5-397b-a17b"}, {"qwen3-235b", "qwen3-235b-a22b"},
-    {"qwen3-30b", "qwen3-30b-a3b"},        {"qwen3-32b", "qwen3-32b"},
-    {"llama-3.1-405b", "llama-3-405b"},    {"llama-3.1-70b", "llama-3-70b"},
-    {"llama-3.3-70b", "llama-3-70b"},      {"llama-3-70b", "llama-3-70b"},
-    {"llama-3.1-8b", "llama-3-8b"},        {"llama-3-8b", "llama-3-8b"},
-    {"gpt-oss-120b", "gpt-oss-120b"},      {"mixtral-8x7b", "mixtral-8x7b"}};
-
-struct KnownSystem {
-  std::string_view name, topology;
-  int gpus_per_node;
-};
-// Names of ai-dynamo/aiconfigurator, and of InferenceX.
-constexpr KnownSystem kSystems[] = {
-    {"a100_sxm", "dgx-a100", 8}, {"h100_sxm", "dgx-h100", 8}, {"h200_sxm", "hgx-h200", 8},
-    {"b200_sxm", "hgx-b200", 8}, {"b300_sxm", "hgx-b300", 8}, {"gb200", "gb200-nvl72", 4},
-    {"gb300", "gb300-nvl72", 4}, {"h100", "dgx-h100", 8},     {"h200", "hgx-h200", 8},
-    {"b200", "hgx-b200", 8},     {"b300", "hgx-b300", 8}};
-
-/// Why a row is passed over.
-struct Passed {
-  std::string why;
-};
 
 class RowReader {
  public:
@@ -54,14 +27,14 @@ class RowReader {
     ServingRow out;
     out.id = in_.text_or_blank("id");
     const std::string& notes = in_.text_or_blank("notes");
-    if (notes.find("suspect") != std::string::npos) throw Passed{"noted as suspect"};
-    if (notes.find("do not score") != std::string::npos) throw Passed{"noted: do not score"};
+    if (notes.find("suspect") != std::string::npos) throw PassedRow{"noted as suspect"};
+    if (notes.find("do not score") != std::string::npos) throw PassedRow{"noted: do not score"};
     if (is_run_ && in_.text("scenario") != "fixed-sequence")
-      throw Passed{"agentic traces: lengths are not given"};
+      throw PassedRow{"agentic traces: lengths are not given"};
     if (!in_.text_or_blank("spec_decoding").empty())
-      throw Passed{"speculative decoding, its acceptance is not given"};
+      throw PassedRow{"speculative decoding, its acceptance is not given"};
     out.model = in_.text("model");
-    out.config.site.model = load_transformer(model());
+    out.config.site.model = load_transformer(measured_model(out.model));
     out.system = in_.text(is_run_ ? "gpu" : "system");
     out.framework = in_.text("framework");
     out.mode = is_run_ ? (in_.text_or_blank("disagg") == "1" ? "disagg" : "agg") : in_.text("mode");
@@ -84,7 +57,7 @@ class RowReader {
   }
   int needed(std::string_view column) const {
     const std::optional<int> out = whole(column);
-    if (!out || *out < 1) throw Passed{fmt::format("{} is not given", column)};
+    if (!out || *out < 1) throw PassedRow{fmt::format("{} is not given", column)};
     return *out;
   }
 
@@ -96,26 +69,15 @@ class RowReader {
     return version.empty() ? "not named" : "release";
   }
 
-  std::string model() const {
-    const std::string name = lower_case(in_.text("model"));
-    for (const KnownModel& one : kModels)
-      if (name.find(one.part) != std::string::npos) return std::string(one.preset);
-    throw Passed{fmt::format("no shape of {}", in_.text("model"))};
-  }
-
-  const KnownSystem& system() const {
-    const std::string name = lower_case(in_.text(is_run_ ? "gpu" : "system"));
-    if (name.empty()) throw Passed{"GPU not named"};
-    const auto* const found = std::ranges::find(kSystems, name, &KnownSystem::name);
-    if (found == std::end(kSystems)) throw Passed{fmt::format("no topology of {}", name)};
-    return *found;
+  const MeasuredSystem& system() const {
+    return measured_system(in_.text(is_run_ ? "gpu" : "system"));
   }
 
   void engine(ServeConfig& out) const {
     const std::string& name = in_.text("framework");
     const auto& words = kEngineWords.words;
     if (std::ranges::find(words, name) == words.end())
-      throw Passed{fmt::format("no engine {}", name)};
+      throw PassedRow{fmt::format("no engine {}", name)};
     out.engine = newest(kEngineWords.parse("framework", name));
     const std::string& version = in_.text_or_blank("framework_version");
     try {
@@ -136,7 +98,7 @@ class RowReader {
     } else if (text == "fp4") {
       to = Precision::nvfp4;
     } else {
-      throw Passed{fmt::format("precision {}", text)};
+      throw PassedRow{fmt::format("precision {}", text)};
     }
     // vLLM and SGLang keep keys and values in 16 bits unless told otherwise; InferenceX tells them
     // on Blackwell.
@@ -159,7 +121,7 @@ class RowReader {
     ServeLayout& main = config;
     int gpus = 0;
     if (out.mode == "disagg") {
-      if (is_run_) throw Passed{"disaggregated, pools are not given"};
+      if (is_run_) throw PassedRow{"disaggregated, pools are not given"};
       config.prefill = PrefillPool{pool("prefill"), needed("src_prefill_num_workers"), 16384};
       main = pool("decode");
       config.workers = needed("src_decode_num_workers");
@@ -172,12 +134,7 @@ class RowReader {
       main.expert = config.site.model.experts ? whole("ep").value_or(1) : 1;
     }
     gpus += main.gpus() * config.workers;
-    const KnownSystem& known = system();
-    config.site.topology = known.topology;
-    config.site.nodes = (gpus + known.gpus_per_node - 1) / known.gpus_per_node;
-    if (known.gpus_per_node == 4 && config.site.nodes > 1)
-      config.site.nodes = config.site.nodes > 18 ? 36 : 18;
-    if (config.site.nodes > 36) throw Passed{"more than two NVLink domains"};
+    set_nodes(system(), gpus, config.site);
   }
 
   void load(ServeConfig& out) const {
@@ -258,6 +215,7 @@ void ServingRows::append(ServingRows more) {
 
 ServingRows read_serving_rows(const std::string& text, const std::string& file) {
   const CsvTable table(text, file);
+  if (table.has("output_tokens_per_s_total")) return read_max_load(table);
   const bool is_run = table.has("gpu");
   for (const std::string_view column :
        {"model", "framework", "precision", "concurrency", "input_len", "output_len", "tp"})
@@ -269,7 +227,7 @@ ServingRows read_serving_rows(const std::string& text, const std::string& file) 
     const CsvRow row = table.row(i);
     try {
       out.rows.push_back(RowReader(row, is_run).read());
-    } catch (const Passed& passed) {
+    } catch (const PassedRow& passed) {
       ++out.left_out[passed.why];
     }
   }

@@ -9,13 +9,14 @@
 
 #include "models/io/topologies/load.hpp"
 #include "models/studies/errors/leave_out.hpp"
+#include "models/studies/serving/max_load_rows.hpp"
 #include "models/studies/serving/serving_fit.hpp"
 
 namespace fabricast {
 namespace {
 
 /// Rows of more requests say more of full queues than of an engine, and take longest: a fit does
-/// without them.
+/// without them. At maximum load there is nothing but a full queue, and throughput alone counts.
 constexpr int kFitRequestsMost = 600;
 constexpr Engine kFitted[] = {Engine::vllm, Engine::sglang, Engine::trtllm};
 
@@ -178,8 +179,9 @@ class Validation {
     std::vector<Prepared> out;
     for (const Prepared& one : prepared_) {
       const ServeConfig& config = rows()[one.row].config;
-      if (config.engine->engine == engine && requests_of(*config.load) <= kFitRequestsMost)
-        out.push_back(one);
+      const bool is_short =
+          rows()[one.row].mode == kMaxLoad || requests_of(*config.load) <= kFitRequestsMost;
+      if (config.engine->engine == engine && is_short) out.push_back(one);
     }
     return out;
   }
