@@ -65,14 +65,14 @@ TEST_CASE("max load: rows say release, layout, load and settings") {
 
 TEST_CASE("max load: what cannot be asked is left out and counted") {
   const ServingRows read = rows_of(
-      "1.0,llama4-maverick,B200,180,nvfp4,8,1,128,128,1\n"
+      "1.0,nemotron-ultra,B200,180,nvfp4,8,1,128,128,1\n"
       "1.0,llama3.1-8b,H100,80,bf16,1,1,128,128,1\n"
       "1.0,llama3.1-8b,V100,32,fp8,1,1,128,128,1\n"
       "1.0,llama3.1-8b,H100,,fp8,1,1,128,128,1\n"
       "1.0,llama3.1-8b,H100,80,fp8,,1,128,128,1\n");
   CHECK(read.rows.empty());
   CHECK(read.left_out.size() == 5);
-  CHECK(read.left_out.at("no shape of llama4-maverick") == 1);
+  CHECK(read.left_out.at("no shape of nemotron-ultra") == 1);
   CHECK(read.left_out.at("precision bf16") == 1);
   CHECK(read.left_out.at("no topology of v100") == 1);
   CHECK(read.left_out.at("gpu_mem_gb is not given") == 1);

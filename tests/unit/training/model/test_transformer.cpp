@@ -46,6 +46,32 @@ TEST_CASE("transformer: parameters of published models") {
   CHECK(all_parameters(load_transformer("opt-175b")) / 1'000'000'000 == 174);
 }
 
+// In billions, all and those of a token, as model cards and reports say: pictures and layers of
+// multi-token prediction apart.
+TEST_CASE("transformer: served models are as large as their cards say") {
+  const auto is = [](const char* name, double all, double active) {
+    CAPTURE(name);
+    const Transformer model = load_transformer(name);
+    CHECK(static_cast<double>(all_parameters(model)) * 1e-9 == doctest::Approx(all).epsilon(0.012));
+    CHECK(static_cast<double>(active_parameters(model)) * 1e-9 ==
+          doctest::Approx(active).epsilon(0.06));
+  };
+  is("qwen3-8b", 8.19, 8.19);
+  is("qwen3-14b", 14.77, 14.77);
+  is("qwen2.5-7b", 7.61, 7.61);
+  is("qwen2.5-32b", 32.76, 32.76);
+  is("qwen2.5-72b", 72.7, 72.7);
+  is("mistral-7b", 7.25, 7.25);
+  is("gpt-oss-20b", 20.9, 3.6 + 0.58);  // its card leaves the embedding out
+  is("minimax-m2", 229, 10.5);
+  is("glm-4.5", 355, 33);
+  is("glm-4.5-air", 106, 13);
+  is("qwen3-coder-480b-a35b", 480, 35);
+  is("kimi-k2", 1026, 32.6);
+  is("llama-4-scout", 108, 17);
+  is("llama-4-maverick", 400.7, 17);
+}
+
 TEST_CASE("transformer: a token meets few of many experts") {
   // DeepSeek-V3: 37 B activated of 671 B; Qwen3-30B-A3B: 3.3 B; Mixtral: 12.9 B.
   const auto billions = [](const char* name) {
