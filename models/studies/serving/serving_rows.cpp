@@ -102,8 +102,9 @@ class RowReader {
     }
     // vLLM and SGLang keep keys and values in 16 bits unless told otherwise; InferenceX tells them
     // on Blackwell.
-    const bool is_hopper = system().topology == "dgx-h100" || system().topology == "hgx-h200";
-    if (is_hopper && out.engine->engine != Engine::trtllm) out.cache_element = 2;
+    constexpr std::string_view kBefore[] = {"dgx-a100", "dgx-h100", "hgx-h200", "pcie-8"};
+    const bool before = std::ranges::find(kBefore, system().topology) != std::end(kBefore);
+    if (before && out.engine->engine != Engine::trtllm) out.cache_element = 2;
   }
 
   ServeLayout pool(std::string_view side) const {

@@ -120,6 +120,12 @@ void read_queue(Reader& in, ServeConfig& out) {
   if (there(in, "sla")) out.limits = read_limits(in.child("sla"));
 }
 
+/// vLLM (--kv-cache-dtype) and SGLang (the same) keep keys and values as the model computes, in 16
+/// bits, whatever its weights have; TensorRT-LLM as the checkpoint says, in 8 beside such weights.
+double unasked_cache(const std::optional<EngineRelease>& engine) {
+  return engine && engine->engine != Engine::trtllm ? 2 : 0;
+}
+
 }  // namespace
 
 BatchRules engine_rules(const EngineRelease& engine) {
@@ -155,6 +161,7 @@ ServeConfig parse_serve(const std::string& text, const std::string& file,
   if (in.has("parallel")) static_cast<ServeLayout&>(out) = read_serve_layout(in.child("parallel"));
   out.load = load_of(in, overrides);
   out.engine = engine_of(in, overrides, out.load.has_value());
+  out.cache_element = unasked_cache(out.engine);
   if (there(in, "kv_cache"))
     out.cache_element = in.choice("kv_cache", {"fp8", "bf16"}) == 0 ? 1 : 2;
   if (there(in, "block_products"))

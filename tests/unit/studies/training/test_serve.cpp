@@ -385,8 +385,6 @@ TEST_CASE("serve: mistakes in its file") {
         "TP 8 x EP 1 x PP 2 = 16 GPUs of 8\nhint: say more nodes");
 }
 
-// 3 ms of tokens under way beside 2 ms of compute: 1 ms is left, and compute misses a tenth of its
-// multiprocessors for 2 ms.
 // vLLM lets in 1024 requests and has graphs of 512 tokens (engine_rules()), whoever says that it is
 // vLLM; SGLang lets in 2048.
 TEST_CASE("serve: a load without an engine is vLLM's, with vLLM's passes") {
@@ -411,6 +409,26 @@ TEST_CASE("serve: a load without an engine is vLLM's, with vLLM's passes") {
   CHECK(other.load->spread == 0.5);
 }
 
+TEST_CASE("serve: engines keep keys and values as they do where nobody says it") {
+  const std::string file =
+      "kind: serve\nmodel: llama-3-70b\ntopology: dgx-h100\nnodes: 1\nprecision: fp8\n"
+      "parallel: {tp: 8}\nprompt: 128\noutput: 128\nbatch: 1\n";
+  const auto bytes = [&](const std::string& more) {
+    const ServeConfig config = parse_serve(file + more, "s.yaml");
+    const ServeSetup setup = serve_setup(config, config, load_compute().at("H100_SXM5"));
+    return cache_bytes(setup, 1) * 8 / (80 * 2 * 8 * 128);
+  };
+  CHECK(bytes("engine: vllm\n") == 2);
+  CHECK(bytes("engine: sglang\n") == 2);
+  CHECK(bytes("load: {concurrency: 4}\n") == 2);  // vLLM's
+  CHECK(bytes("engine: trtllm\n") == 1);
+  CHECK(bytes("") == 1);
+  CHECK(bytes("engine: vllm\nkv_cache: fp8\n") == 1);
+  CHECK(bytes("engine: trtllm\nkv_cache: bf16\n") == 2);
+}
+
+// 3 ms of tokens under way beside 2 ms of compute: 1 ms is left, and compute misses a tenth of its
+// multiprocessors for 2 ms.
 TEST_CASE("serve: half of a batch hides what the other half sends") {
   ServeSetup setup;
   ServeTime time;
