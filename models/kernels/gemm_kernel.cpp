@@ -80,7 +80,7 @@ double kernel_time(const KernelGpu& gpu, const GemmWork& w, const GemmCosts& cos
       const TileTime one = tile_time(gpu, tile, w.k / split, w.operands.math, costs);
       const double cool = rounds * one.products + (1 + costs.refill * (rounds - 1)) * one.fill;
       const double lasts = w.sustained ? kBusy : cool / (cool + kWarmUp);
-      const double c = cool * (1 + costs.heat * lasts);
+      const double c = cool * (1 + gpu.tensor_share * costs.heat * lasts);
       const double l = move / std::min(1.0, costs.reach * busy);
       const double j = split > 1 ? costs.split + split * sums : 0;
       if (std::max(c, l) + j >= best) continue;

@@ -18,8 +18,8 @@ struct KernelGpu {
   std::array<double, 3> flops{};  ///< FLOP/s by MathBits, dense; 0 = the GPU cannot
   double memory_rate = 0;         ///< bytes/s
   double cache = 0;               ///< bytes of L2
-  /// Rate of the tensor cores over that of whole ones on such multiprocessors: below 1 where export
-  /// rules cut them and left the rest.
+  /// Rate of the tensor cores over that of whole ones on such multiprocessors: below 1 where they
+  /// were cut and the rest was left, by export rules (H20) or to tell products apart (GeForce).
   double tensor_share = 1;
 
   /// GPUs without 8-bit floats multiply 8-bit integers at twice the 16-bit rate; what else a GPU

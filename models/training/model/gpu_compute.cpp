@@ -8,8 +8,11 @@ namespace fabricast {
 
 namespace {
 
+/// Products that stay in 16 bits are bf16 here, and fp16 where a GPU has nothing else.
 const GemmRate& rate_of(const GpuCompute& gpu, Precision precision) {
-  return gpu.gemm[static_cast<std::size_t>(precision)];
+  const GemmRate& said = gpu.gemm[static_cast<std::size_t>(precision)];
+  const bool other = precision == Precision::bf16 && said.peak == 0;
+  return other ? gpu.gemm[static_cast<std::size_t>(Precision::fp16)] : said;
 }
 
 double memory_rate(const GpuCompute& gpu) {
@@ -53,7 +56,8 @@ KernelGpu GpuCompute::kernels() const {
   return {name,
           generation,
           multiprocessors,
-          {peak(Precision::bf16), peak(Precision::fp8), peak(Precision::nvfp4)},
+          {std::max(peak(Precision::fp16), peak(Precision::bf16)), peak(Precision::fp8),
+           peak(Precision::nvfp4)},
           static_cast<double>(memory_rate.bytes_per_s),
           static_cast<double>(cache.count),
           tensor_share};

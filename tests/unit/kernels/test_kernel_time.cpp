@@ -60,6 +60,10 @@ TEST_CASE("products that last, or follow each other, run at the clock of the pow
   CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(cool * (1 + 0.1 * lasts)));
   work.sustained = true;
   CHECK(kernel_time(gpu(), work, costs) == doctest::Approx(cool * (1 + 0.1 * 0.6)));
+  // Half the tensor cores draw half the power.
+  KernelGpu cut = gpu();
+  cut.tensor_share = 0.5;
+  CHECK(kernel_time(cut, work, costs) == doctest::Approx(cool * (1 + 0.05 * 0.6)));
   // What waits for memory does not feel it.
   CHECK(kernel_time(gpu(), gemm(1, 8192, 8192), costs) ==
         doctest::Approx(kernel_time(gpu(), gemm(1, 8192, 8192), plain())));
