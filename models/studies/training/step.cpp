@@ -116,7 +116,8 @@ const GpuCompute& compute_of(const ComputeCatalogue& catalogue, const Cluster& c
   if (found == catalogue.end()) {
     std::vector<std::string> known;
     for (const auto& [name, unused] : catalogue) known.push_back(name);
-    throw Error(fmt::format("what a {} computes is not known", part), hint_nearest(part, known));
+    throw Error(fmt::format("what a {} computes is not known", part),
+                fmt::format("known: {}", fmt::join(known, ", ")));
   }
   return found->second;
 }

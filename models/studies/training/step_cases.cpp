@@ -8,6 +8,7 @@
 #include "models/io/formats/csv_table.hpp"
 #include "models/studies/training/validate_steps.hpp"
 #include "text/numbers.hpp"
+#include "text/words.hpp"
 
 namespace fabricast {
 
@@ -33,6 +34,15 @@ constexpr Machine kMachines[] = {
     {"B300", 0, "B300_SXM", "hgx-b300", kNccl2_27_7},
     {"GB200", 0, "GB200", "gb200-nvl72", kNccl2_27_7},
     {"GB300", 0, "GB300", "gb300-nvl72", kNccl2_27_7},
+    {"H800", 0, "H800_SXM", "hgx-h800", kNccl2_21_5},
+    {"H20", 0, "H20_SXM", "hgx-h20", kNccl2_21_5},
+    {"GH200", 0, "GH200", "gh200-4", kNccl2_21_5},
+    {"V100", 0, "V100_SXM2_32", "dgx-1-v100", kNccl2_21_5},
+    {"L40S", 0, "L40S", "pcie-8", kNccl2_21_5},
+    {"A6000", 0, "RTX_A6000", "pcie-2gpu", kNccl2_21_5},
+    {"RTX 4090", 0, "RTX_4090", "rtx-4090-8", kNccl2_21_5},
+    {"RTX 5090", 0, "RTX_5090", "rtx-5090-8", kNccl2_27_7},
+    {"RTX PRO 6000", 0, "RTX_PRO_6000", "rtx-pro-6000-8", kNccl2_27_7},
 };
 
 /// How a published name of a framework begins, what it is, and what it was before 2023.
@@ -40,7 +50,7 @@ struct Named {
   const char *begins, *framework, *once;
 };
 constexpr Named kFrameworks[] = {
-    {"Megatron-LM + DeepSpeed", "torchtitan", "deepspeed-2021"},
+    {"Megatron-LM + DeepSpeed", "pytorch", "deepspeed-2021"},
     {"Megatron-LM", "megatron", "megatron-2021"},
     {"Megatron-DeepSpeed", "megatron-2021", nullptr},
     {"Megatron-Bridge", "megatron-bridge", nullptr},
@@ -239,15 +249,21 @@ class CaseReader {
     const std::string& name = row_.text("framework");
     const auto found = std::find_if(std::begin(kFrameworks), std::end(kFrameworks),
                                     [&](const Named& one) { return name.starts_with(one.begins); });
-    const bool known = found != std::end(kFrameworks);
     std::string framework = "unknown";
-    if (known)
+    bool known = found != std::end(kFrameworks);
+    if (known) {
       framework =
           found->once != nullptr && year() < kTransformerEngine ? found->once : found->framework;
+      if (framework == "torchtitan" && says("eager")) framework = "pytorch";
+    } else if (const std::string word = lower_case(name.substr(0, name.find_first_of(" (,+/")));
+               frameworks_.contains(word)) {
+      known = true;
+      framework = word;
+    }
     config.framework = release_of(frameworks_, framework, version_in(name)).name;
     if (!known)
       return fmt::format("framework \"{}\" is not known: taken for {}", name, config.framework);
-    if (found->once != nullptr && year() == 0)
+    if (found != std::end(kFrameworks) && found->once != nullptr && year() == 0)
       return fmt::format("framework \"{}\" without a date: taken for {}", name, config.framework);
     return {};
   }
@@ -323,6 +339,9 @@ class CaseReader {
                       : precision(row_.text("dtype"));
     l.schedule = l.virtual_stages > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
     l.train_weights = row_.text("mode") != "lora";
+    // The rules of MLPerf and NVIDIA's recipes (target_modules) have adapters on attention alone.
+    const std::string family = config.framework.substr(0, config.framework.find(' '));
+    l.adapts_mlp = family != "mlperf" && !family.starts_with("megatron");
     l.sequence_parallel = framework.sequence_parallel;
     if (const std::string& said = row_.text("sequence_parallel"); !said.empty())
       l.sequence_parallel = said == "1";

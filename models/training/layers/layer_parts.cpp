@@ -102,6 +102,12 @@ void LayerParts::tensor_collectives(const LinearTime& in, const LinearTime& out)
   overlapped(backward, scatter, in.wgrad, 1);
 }
 
+void LayerParts::adapters(const std::vector<Linear>& parts) {
+  if (l_.train_weights) return;
+  for (const Linear& part : parts)
+    elementwise(kHalf * tokens_ * (part.k + 2 * part.n), kHalf * tokens_ * (3 * part.k + part.n));
+}
+
 void LayerParts::norm_and_residual() {
   const double element = kHalf * m_.hidden * shard_tokens_;
   elementwise(4 * element, 5 * element);

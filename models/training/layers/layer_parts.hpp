@@ -43,6 +43,10 @@ class LayerParts {
   void cast(double inputs, double gradients);
   void elementwise(double forward_bytes, double backward_bytes);
   void norm_and_residual();
+  /// What low-rank adapters beside linear layers move, where they alone are trained: forward reads
+  /// inputs and adds to outputs; backward reads inputs and outputs' gradients, adds to inputs'
+  /// ones.
+  void adapters(const std::vector<Linear>& parts);
 
   CollectiveTime cost(const CollectiveTimes::Exchange& call) {
     CollectiveTime out = collectives_.cost(call.collective, call.group, call.bytes);

@@ -93,13 +93,15 @@ class LayerModel : LayerParts {
       in = {{(m_.query_width() + m_.key_width() + m_.value_width()) / t, width(m_.hidden)}};
     }
     const LinearTime first = linear(in, l_.precision, tokens_, pieces_in());
+    adapters(in);
     if (m_.rotary) {
       const double bytes = 2 * kHalf * (m_.query_width() + m_.key_width()) / t * tokens_;
       elementwise(bytes, bytes);
     }
     attention_core();
-    const LinearTime last = linear({{width(m_.hidden), m_.attention_out_width() / t}}, l_.precision,
-                                   tokens_, pieces_out());
+    const std::vector<Linear> out = {{width(m_.hidden), m_.attention_out_width() / t}};
+    const LinearTime last = linear(out, l_.precision, tokens_, pieces_out());
+    adapters(out);
     tensor_collectives(first, last);
   }
 
@@ -188,10 +190,14 @@ class LayerModel : LayerParts {
   /// Cut by TP, as a whole `whole_ffn` wide.
   void mlp(int whole_ffn) {
     const double ffn = whole_ffn / static_cast<double>(l_.tensor), h = m_.hidden;
-    const LinearTime in =
-        linear({{(matrices(m_.mlp) - 1) * ffn, h}}, l_.precision, tokens_, pieces_in());
+    const std::vector<Linear> up = {{(matrices(m_.mlp) - 1) * ffn, h}}, down = {{h, ffn}};
+    const LinearTime in = linear(up, l_.precision, tokens_, pieces_in());
     elementwise(activation_bytes(ffn, false) * tokens_, activation_bytes(ffn, true) * tokens_);
-    const LinearTime out = linear({{h, ffn}}, l_.precision, tokens_, pieces_out());
+    const LinearTime out = linear(down, l_.precision, tokens_, pieces_out());
+    if (l_.adapts_mlp) {
+      adapters(up);
+      adapters(down);
+    }
     tensor_collectives(in, out);
   }
 

@@ -89,6 +89,7 @@ struct Layout {
   bool sequence_parallel = true;
   AxisOrder order = kMegatronOrder;  ///< fastest first: neighbours share a node
   bool train_weights = true;         ///< false: adapters only (LoRA), no gradients of the weights
+  bool adapts_mlp = true;  ///< adapters are beside all linear layers, not attention's alone
   Overlap overlap;
 
   int data() const { return gpus / (tensor * context * pipeline); }  ///< ranks with own data
