@@ -354,9 +354,9 @@ class LogParser {
           std::ranges::find_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
       if (first == table.rows.end()) continue;
       const int line = first->line;
-      const auto count = static_cast<std::size_t>(
-          std::ranges::count_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); }));
-      const bool leaves = 2 * count <= table.rows.size();
+      const std::int64_t count =
+          std::ranges::count_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
+      const bool leaves = 2 * count <= std::ssize(table.rows);
       if (leaves) std::erase_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
       out_.remarks.push_back(
           fmt::format("line {}: algbw is not the size over the time, so of {}: {}", line,
