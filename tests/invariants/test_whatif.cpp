@@ -101,7 +101,10 @@ TEST_CASE("whatif of two setups is bench of the one and bench of the other") {
     CAPTURE(to_text(before.collectives.front()));
     CAPTURE(before.sizes.front().count);
     CAPTURE(to_text(to.version));
-    for (const auto& [name, value] : to.environment.variables()) CAPTURE(name + "=" + value);
+    std::string variables;
+    for (const auto& [name, value] : to.environment.variables())
+      variables += name + "=" + value + " ";
+    CAPTURE(variables);
     BenchResult one, other;
     WhatifResult both;
     const std::string refused = refusal([&] {
