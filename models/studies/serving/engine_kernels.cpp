@@ -11,6 +11,7 @@
 #include "models/experts/ep_run.hpp"
 #include "models/io/experts/read_experts.hpp"
 #include "models/io/workloads/load_engines.hpp"
+#include "models/nccl/peer_kernels/peer_run.hpp"
 
 namespace fabricast {
 namespace {
@@ -57,15 +58,6 @@ EpMode of_many_tokens(const Cluster& cluster) {
   return reaches(EpMode::normal, cluster.nodes(), gpus) ? EpMode::normal : EpMode::hybrid;
 }
 
-/// Whether kernels of experts can write into each other's memory.
-bool all_have_nvlink(const NodeGraph& node, int gpus) {
-  for (int to = 1; to < gpus; ++to)
-    if (node.nvlink_route(node.gpus()[0].vertex, node.gpus()[static_cast<std::size_t>(to)].vertex)
-            .empty())
-      return false;
-  return true;
-}
-
 double sms_share(const ExpertWish& wish, const Cluster& cluster) {
   const int all = cluster.node().gpus().front().part.multiprocessors;
   return all > 0 ? static_cast<double>(sms_beside_compute(wish.mode, wish.sms, all)) / all : 0;
@@ -109,7 +101,7 @@ ServeKernels engine_kernels(const ServeConfig& config, const ServeLayout& layout
   if (asked) check_reach(asked->mode, ranks / per_node, per_node);
   // Over PCIe all three gather and scatter: AlltoallMethodType NotEnabled of TensorRT-LLM, vLLM's
   // all2all_backend allgather_reducescatter, SGLang's --moe-a2a-backend none.
-  if (!asked && !all_have_nvlink(cluster.node(), per_node)) {
+  if (!asked && !all_nvlink(cluster, Members::first(1, per_node))) {
     out.gathers = true;
     return out;
   }
