@@ -144,20 +144,6 @@ BenchSettings bench_settings(double requests, int prompt, int output, int stages
   return out;
 }
 
-ServingRows read_max_load(const CsvTable& table) {
-  for (const std::string_view column :
-       {"trtllm_version", "model", "gpu", "dtype", "tp", "input_len", "output_len"})
-    static_cast<void>(table.column(column));
-  ServingRows out;
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    const CsvRow row = table.row(i);
-    try {
-      out.rows.push_back(MaxLoadReader(row).read());
-    } catch (const PassedRow& passed) {
-      ++out.left_out[passed.why];
-    }
-  }
-  return out;
-}
+ServingRow read_max_load(const CsvRow& row) { return MaxLoadReader(row).read(); }
 
 }  // namespace fabricast

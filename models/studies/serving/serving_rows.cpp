@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 #include "models/io/formats/csv_table.hpp"
@@ -207,6 +208,19 @@ class RowReader {
   bool is_run_;
 };
 
+/// Those that a table must have.
+std::span<const std::string_view> columns_of(bool is_max_load, bool is_run) {
+  if (is_max_load) return kMaxLoadColumns;
+  static constexpr std::array<std::string_view, 8> kOfRuns = {
+      "model",     "framework",  "precision", "concurrency",
+      "input_len", "output_len", "tp",        "scenario"};
+  static constexpr std::array<std::string_view, 9> kOfLatencies = {
+      "model",      "framework", "precision", "concurrency", "input_len",
+      "output_len", "tp",        "system",    "mode"};
+  if (is_run) return kOfRuns;
+  return kOfLatencies;
+}
+
 }  // namespace
 
 void ServingRows::append(ServingRows more) {
@@ -216,18 +230,14 @@ void ServingRows::append(ServingRows more) {
 
 ServingRows read_serving_rows(const std::string& text, const std::string& file) {
   const CsvTable table(text, file);
-  if (table.has("output_tokens_per_s_total")) return read_max_load(table);
-  const bool is_run = table.has("gpu");
-  for (const std::string_view column :
-       {"model", "framework", "precision", "concurrency", "input_len", "output_len", "tp"})
+  const bool is_max_load = table.has(kMaxLoadColumns.back()), is_run = table.has("gpu");
+  for (const std::string_view column : columns_of(is_max_load, is_run))
     static_cast<void>(table.column(column));
-  static_cast<void>(table.column(is_run ? "scenario" : "system"));
-  if (!is_run) static_cast<void>(table.column("mode"));
   ServingRows out;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const CsvRow row = table.row(i);
     try {
-      out.rows.push_back(RowReader(row, is_run).read());
+      out.rows.push_back(is_max_load ? read_max_load(row) : RowReader(row, is_run).read());
     } catch (const PassedRow& passed) {
       ++out.left_out[passed.why];
     }
