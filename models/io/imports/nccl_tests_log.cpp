@@ -47,9 +47,9 @@ bool agrees(const NcclTestsTiming& timing, std::int64_t size) {
          *timing.algbw - timing.algbw_half <= most * (1 + kApartMost);
 }
 
-bool agrees(const NcclTestsRow& row) {
-  return (!row.out_of_place || agrees(*row.out_of_place, row.size)) &&
-         (!row.in_place || agrees(*row.in_place, row.size));
+bool contradicts_itself(const NcclTestsRow& row) {
+  return (row.out_of_place && !agrees(*row.out_of_place, row.size)) ||
+         (row.in_place && !agrees(*row.in_place, row.size));
 }
 
 /// The number after `key`, as in "nThread 1".
@@ -350,14 +350,12 @@ class LogParser {
   /// is something else, and its times count.
   void leave_out_contradictions() {
     for (NcclTestsTable& table : out_.tables) {
-      const auto first =
-          std::ranges::find_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
+      const auto first = std::ranges::find_if(table.rows, contradicts_itself);
       if (first == table.rows.end()) continue;
       const int line = first->line;
-      const std::int64_t count =
-          std::ranges::count_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
+      const std::int64_t count = std::ranges::count_if(table.rows, contradicts_itself);
       const bool leaves = 2 * count <= std::ssize(table.rows);
-      if (leaves) std::erase_if(table.rows, [](const NcclTestsRow& row) { return !agrees(row); });
+      if (leaves) std::erase_if(table.rows, contradicts_itself);
       out_.remarks.push_back(
           fmt::format("line {}: algbw is not the size over the time, so of {}: {}", line,
                       counted(count, "row"), leaves ? "left out" : "the times count"));
