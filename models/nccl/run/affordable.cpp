@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "models/nccl/sendrecv/p2p_traffic.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -31,18 +33,18 @@ class Line {
     return {{more, 1 + reach}, {less, -reach}};
   }
 
-  /// And NCCL takes the same for it; if `as_large_chunks`, them, too.
-  bool is_affordable(const CallAt& at, std::uint64_t most, bool as_large_chunks) const {
+  /// And NCCL takes the same for it; if `cut_alike`, cuts it so, too.
+  bool is_affordable(const CallAt& at, std::uint64_t most, bool cut_alike) const {
     const std::optional<CallSize> size = size_of_(at);
     return size && size->simulated <= most && size->takes_as(*size_) &&
-           (!as_large_chunks || size->chunk == size_->chunk);
+           (!cut_alike || size->cut == size_->cut);
   }
 
-  std::vector<CallShare> over_sizes(std::uint64_t most, bool as_large_chunks) const {
+  std::vector<CallShare> over_sizes(std::uint64_t most, bool cut_alike) const {
     for (std::int64_t half = whole_.size.count / 2; half / 2 >= kLongCall.count; half /= 2) {
       const CallAt more{whole_.nodes, {half}}, less{whole_.nodes, {half / 2}};
-      if (!is_affordable(more, most, as_large_chunks)) continue;
-      if (!is_affordable(less, most, as_large_chunks)) continue;
+      if (!is_affordable(more, most, cut_alike)) continue;
+      if (!is_affordable(less, most, cut_alike)) continue;
       return through(
           more, less,
           static_cast<double>(whole_.size.count - half) / static_cast<double>(half - half / 2));
@@ -83,16 +85,28 @@ Growth growth_of(const CollectiveRun& run) {
   return run.algorithm == Algorithm::collnet_chain ? Growth::node : Growth::depth;
 }
 
-std::int64_t chunk_of(const CollectiveRun& run) {
-  if (!run.has_algorithm() || run.custom != nullptr) return 0;
-  const std::vector<ChannelPart> parts = partition_of(run, run.members).parts;
-  return parts.empty() ? 0 : parts.front().chunk_elements;
+/// What is cut otherwise from call to call of sends and receives.
+void add_cut_of_messages(const CollectiveRun& run, CallSize& size) {
+  const P2pRules& rules = run.p2p.rules;
+  const Bytes message{run.count * run.element_bytes};
+  const P2pSplit split = p2p_split(rules, message, rules.several_nodes);
+  const P2pPart first = p2p_part(rules, message, split, 0, rules.several_nodes);
+  const P2pTraffic traffic(run.collective, rules.ranks, message, run.root);
+  size.parts = split.parts;
+  size.cut = {first.chunk.count / run.element_bytes, traffic.is_aligned(run.root, kP2pPack)};
 }
 
 }  // namespace
 
 CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated) {
-  return {simulated, run.algorithm, run.protocol, run.channels, chunk_of(run), growth_of(run)};
+  CallSize out{simulated, run.algorithm, run.protocol, run.channels, 1, {}, growth_of(run)};
+  if (run.custom != nullptr || run.traffic != nullptr) return out;
+  if (!run.has_algorithm()) {
+    add_cut_of_messages(run, out);
+  } else if (const Partition cut = partition_of(run, run.members); !cut.parts.empty()) {
+    out.cut.chunk = cut.parts.front().chunk_elements;
+  }
+  return out;
 }
 
 std::vector<CallShare> affordable(

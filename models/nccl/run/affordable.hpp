@@ -29,18 +29,28 @@ enum class Growth {
   rank,   ///< each node, of as many bytes of each rank: rings of them, a message for everybody
 };
 
+/// Into what a call is cut.
+struct CallCut {
+  std::int64_t chunk = 0;  ///< elements at a time, of a channel's first part
+  bool in_packs = true;    ///< sends and receives begin where whole packs do (kP2pPack)
+
+  bool operator==(const CallCut&) const = default;
+};
+
 struct CallSize {
   std::uint64_t simulated = 0;  ///< slices (JobSize)
   // What does not change along a line over sizes.
   Algorithm algorithm{};
   Protocol protocol{};
   int channels = 0;
-  std::int64_t chunk = 0;  ///< elements of a channel's first part; 0: of sends and receives
+  int parts = 1;  ///< of each message of sends and receives: the channels that it goes over
+  CallCut cut;
   Growth growth = Growth::node;
 
-  /// NCCL takes the same for both, chunks apart.
+  /// NCCL takes the same for both, the cut apart.
   bool takes_as(const CallSize& other) const {
-    return algorithm == other.algorithm && protocol == other.protocol && channels == other.channels;
+    return algorithm == other.algorithm && protocol == other.protocol &&
+           channels == other.channels && parts == other.parts;
   }
 };
 /// Of the call, which takes so many.
@@ -68,15 +78,15 @@ class SharesTime {
 
 /// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of
 /// half and a quarter of its size or of its nodes, or less, for which NCCL takes the same
-/// algorithm, protocol and channels:
+/// algorithm, protocol, channels and parts of a message:
 /// - over nodes, if each rank has bytes of its own for the others (fewer of them would go in other
 ///   chunks);
-/// - else over sizes, of kLongCall and more, in as large chunks: every further byte of a long
+/// - else over sizes, of kLongCall and more, that are cut alike: every further byte of a long
 ///   message costs the same;
 /// - else over nodes.
 /// Where there are none, the same with kWholeTimes as many slices, the call itself first. Last,
-/// over sizes in other chunks. None: nor is there that, or `size_of` says that there is no such
-/// call.
+/// over sizes that are cut otherwise. None: nor is there that, or `size_of` says that there is no
+/// such call.
 std::vector<CallShare> affordable(
     CallAt whole, std::uint64_t most,
     const std::function<std::optional<CallSize>(const CallAt&)>& size_of);

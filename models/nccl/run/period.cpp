@@ -55,15 +55,21 @@ std::vector<Stream> queued(const Cluster& cluster, const SoftwareCosts& software
   return out;
 }
 
-/// Of each stream, the CPU aside; nothing where four calls in a row are more than `most` slices.
-std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
-                                                      const SoftwareCosts& software,
-                                                      std::vector<Stream>& streams,
-                                                      const JobPlan& plan, std::uint64_t most,
-                                                      const SimulationOptions& options) {
+/// Slices of one call of each stream.
+std::uint64_t slices_once(const Cluster& cluster, const SoftwareCosts& software,
+                          std::vector<Stream>& streams, const JobPlan& plan) {
+  for (Stream& stream : streams) stream.rounds = 1;
+  return job_size(cluster, software, streams, plan).simulated;
+}
+
+/// Of each stream, the CPU aside; nothing where four calls in a row are more than `most` slices,
+/// of which one call of each stream has `once`.
+std::optional<std::vector<Duration>> periods_in_a_row(
+    const Cluster& cluster, const SoftwareCosts& software, std::vector<Stream>& streams,
+    const JobPlan& plan, std::uint64_t once, std::uint64_t most, const SimulationOptions& options) {
   for (const int calls : {kFewCalls, kManyCalls}) {
+    if (once * static_cast<std::uint64_t>(calls) > most) break;
     for (Stream& stream : streams) stream.rounds = calls;
-    if (job_size(cluster, software, streams, plan).simulated > most) break;
     const StreamsResult result = simulate(cluster, software, streams, plan, options);
     const bool all_steady = std::ranges::all_of(
         result.streams, [](const StreamResult& stream) { return is_steady(stream.ended); });
@@ -105,7 +111,8 @@ std::vector<Duration> hidden_of_smaller(const Cluster& cluster, const SoftwareCo
     }
     std::vector<Stream> streams = queued(cluster, software, smaller);
     const JobPlan plan = plan_job(cluster, streams);
-    const auto periods = periods_in_a_row(cluster, software, streams, plan, most, options);
+    const std::uint64_t once = slices_once(cluster, software, streams, plan);
+    const auto periods = periods_in_a_row(cluster, software, streams, plan, once, most, options);
     if (!periods) continue;
     const StreamsResult alone = simulate(cluster, software, streams_of(smaller), options);
     for (std::size_t i = 0; i < out.size(); ++i)
@@ -127,12 +134,11 @@ std::vector<Duration> periods(const Cluster& cluster, const SoftwareCosts& softw
                               const std::vector<Duration>& alone, std::vector<Stream>& streams,
                               const JobPlan& plan, const SimulationOptions& options) {
   std::vector<Duration> out = alone;
+  const std::uint64_t once = slices_once(cluster, software, streams, plan);
   if (const auto in_a_row =
-          periods_in_a_row(cluster, software, streams, plan, kSlicesMax, options)) {
+          periods_in_a_row(cluster, software, streams, plan, once, kSlicesMax, options)) {
     out = *in_a_row;
   } else {
-    for (Stream& stream : streams) stream.rounds = 1;
-    const std::uint64_t once = job_size(cluster, software, streams, plan).simulated;
     const std::uint64_t most = std::clamp(once / 2, kSlicesMax, kSlicesOfSmaller);
     const std::vector<Duration> hidden = hidden_of_smaller(cluster, software, runs, most, options);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] - hidden[i];

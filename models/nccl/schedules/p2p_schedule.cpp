@@ -16,10 +16,6 @@ namespace {
 
 constexpr int kRoundsOfBlock = 8;  ///< rounds that a block serves at once
 constexpr int kBlockWarps = 20;    ///< of a block of sends and receives
-/// Bytes that a thread of Simple loads or stores at once where every address is a multiple of them.
-/// Where one is not, it takes element by element, which of sends and receives are single bytes
-/// (src/device/common_kernel.h, reduceCopy(); sends and receives are built for int8_t alone).
-constexpr int kPack = 16;
 constexpr std::uint32_t kSlots = kConnectionSlots;
 constexpr std::uint32_t kPoolSlots = 16;  ///< NCCL_SHARED_STEPS
 
@@ -373,7 +369,7 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const auto device = static_cast<std::size_t>(config_.members.gpu(rank));
   const GpuPart& gpu = config_.cluster.node().gpus()[device].part;
   const double speed = speed_of(config_.slow, rank);
-  const double packed = config_.traffic.is_aligned(rank, kPack) ? 1 : 1.0 / kPack;
+  const double packed = config_.traffic.is_aligned(rank, kP2pPack) ? 1 : 1.0 / kP2pPack;
   const auto share_of_warps = [&](int some) {
     return std::min(1.0, some / config_.software.copy_warps);
   };

@@ -10,6 +10,11 @@
 
 namespace fabricast {
 
+/// Bytes that a thread of Simple loads or stores at once where every address is a multiple of them.
+/// Where one is not, it takes element by element, which of sends and receives are single bytes
+/// (src/device/common_kernel.h, reduceCopy(); sends and receives are built for int8_t alone).
+inline constexpr int kP2pPack = 16;
+
 class P2pTraffic {
  public:
   static constexpr std::int64_t kNone = -1;

@@ -258,7 +258,7 @@ void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const Softwa
     const std::optional<PlacedCall> call = on_fewer(fewer);
     if (!call) return;
     const CallSize there = size_of_call(call->run, 0);
-    if (!there.takes_as(whole) || there.chunk != whole.chunk) return;
+    if (!there.takes_as(whole) || there.cut != whole.cut) return;
     if (auto one = bounded_call(*call, software, most / 4)) {
       calls.push_back(*one);
     } else if (!calls.empty()) {

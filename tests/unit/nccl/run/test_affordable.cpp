@@ -7,7 +7,11 @@
 
 #include <cmath>
 
+#include "models/nccl/communicator/communicator.hpp"
+#include "tests/unit/nccl/fold_cases.hpp"
+
 using namespace fabricast;
+using namespace fabricast::testing;
 
 namespace {
 
@@ -24,7 +28,7 @@ struct Slices {
     CallSize out;
     out.simulated = static_cast<std::uint64_t>(at.size.count / kMiB * at.nodes);
     out.algorithm = at.size <= ring_until ? Algorithm::ring : Algorithm::tree;
-    out.chunk = at.size <= small_until ? 1'000 : 4'000;
+    out.cut.chunk = at.size <= small_until ? 1'000 : 4'000;
     out.growth = growth;
     return out;
   }
@@ -94,6 +98,30 @@ TEST_CASE("affordable: over nodes where sizes are short, or taken otherwise") {
   // chunks of 2,400, are 3,600 slices, more than 16 x 150. 37.5 MiB are 112.
   CHECK(affordable({3, {2'400 * kMiB}}, 150, Slices{.small_until = {600 * kMiB}})[0].at ==
         CallAt{3, {2'400 * kMiB / 64}});
+}
+
+TEST_CASE("affordable: messages in as many parts, and in packs or not, are cut alike") {
+  const PartsCatalogue parts = load_catalogue();
+  const NodeGraph& node = node_of("dgx-a100", parts);
+  const Cluster cluster(node, 1, default_fabric(node, parts));
+  CommunicatorConfig config;
+  config.version = kNccl2_21_5;
+  const Communicator communicator = make_communicator(cluster, config);
+  const auto size = [&](Collective collective, std::int64_t bytes) {
+    return size_of_call(decide_call(communicator, {collective, bytes, 1, 0}).run, 0);
+  };
+  // A part inside a node is 32 chunks of 512 KiB at most, 16 MiB, and there are 32 channels.
+  const CallSize many = size(Collective::sendrecv, 512 * kMiB);
+  CHECK(many.parts == 32);
+  CHECK(size(Collective::sendrecv, 256 * kMiB).parts == 16);
+  CHECK_FALSE(size(Collective::sendrecv, 256 * kMiB).takes_as(many));
+  CHECK(size(Collective::sendrecv, 1'024 * kMiB).takes_as(many));
+  CHECK(size(Collective::sendrecv, 1'024 * kMiB).cut == many.cut);
+  // Messages of an all-to-all follow one another: none but the first begins at a multiple of 16 B.
+  const std::int64_t odd = 512 * kMiB + 4;
+  CHECK(size(Collective::alltoall, odd - 4).cut.in_packs);
+  CHECK_FALSE(size(Collective::alltoall, odd).cut.in_packs);
+  CHECK(size(Collective::sendrecv, odd).cut.in_packs);
 }
 
 TEST_CASE("affordable: bytes of each rank are told on fewer nodes, as many for each") {
