@@ -11,7 +11,6 @@
 #include "models/io/formats/question_kinds.hpp"
 #include "models/io/formats/text_file.hpp"
 #include "models/studies/questions/question.hpp"
-#include "sim/base/error.hpp"
 
 namespace fabricast {
 
@@ -27,9 +26,7 @@ int run(const RunOptions& options, const Answers& answers) {
   Answer answer;
   {
     Progress progress(answers);
-    answer = placed(Place{options.file, 0, {}}, [&] {
-      return question.answer(on_all_cores(answers, {}), progress.callback());
-    });
+    answer = question.answer(on_all_cores(answers, {}), progress.callback());
   }
   say_what_does_not_act(question.jobs);
   answers.give(options.format, answer.page, answer.report);

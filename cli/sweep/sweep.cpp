@@ -108,6 +108,11 @@ std::vector<StorePoint> store_points(const std::vector<SweepPoint>& points) {
   return out;
 }
 
+/// A store has the key alone: sweeps in other files ask the same question.
+std::string failure_text(const Sweep* asked, const std::string& path, const std::string& error) {
+  return Error(asked != nullptr ? place_in(*asked, path) : Place{{}, 0, path}, error).reason();
+}
+
 /// What a run of this takes, by some points of it.
 int dry_run(const Sweep& sweep, const std::vector<SweepPoint>& points, int jobs) {
   std::vector<std::string> keys;
@@ -124,8 +129,9 @@ int dry_run(const Sweep& sweep, const std::vector<SweepPoint>& points, int jobs)
     const SweepPoint& point = points[(2 * i + 1) * points.size() / (2 * samples)];
     const StoreResult result = answer_point(point.question, sweep.question_file, kNever);
     cpu += result.cpu_s;
-    print_out("  {:10.1f} ms  {}{}\n", 1000 * result.cpu_s, point_text(point),
-              result.error.empty() ? "" : ": " + result.error);
+    print_out(
+        "  {:10.1f} ms  {}{}\n", 1000 * result.cpu_s, point_text(point),
+        result.error.empty() ? "" : ": " + failure_text(&sweep, result.error_place, result.error));
   }
   const double all = cpu / static_cast<double>(samples) * static_cast<double>(keys.size());
   print_out("about {:.3g} s of CPU, {:.3g} s with --jobs {}, by these {}\n", all, all / jobs, jobs,
@@ -144,7 +150,8 @@ struct SweepOutcome {
   std::vector<Failure> failures;  ///< the first of them
 };
 
-SweepOutcome outcome_of(const std::string& path, const std::string& sweep) {
+/// `asked`: in whose files a failure has its line; nullptr: they are not at hand.
+SweepOutcome outcome_of(const std::string& path, const std::string& sweep, const Sweep* asked) {
   const StoreVersion version = this_version();
   Store store(path, StoreAccess::read);
   SweepOutcome out{sweep, path, store.counts(sweep, version), {}};
@@ -157,9 +164,8 @@ SweepOutcome outcome_of(const std::string& path, const std::string& sweep) {
           const auto* const cell = std::get_if<std::string_view>(&row[i]);
           return cell == nullptr ? std::string() : std::string(*cell);
         };
-        const std::string place = text(3);
-        out.failures.push_back({std::get<std::int64_t>(row[0]), text(1),
-                                place.empty() ? text(2) : place + ": " + text(2)});
+        out.failures.push_back(
+            {std::get<std::int64_t>(row[0]), text(1), failure_text(asked, text(3), text(2))});
       });
   return out;
 }
@@ -300,7 +306,7 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
   if (!end.failure.empty() && !end.was_stopped)
     print_err("fabricast sweep: {}; nothing is lost: run it again\n", end.failure);
   Store(options.store, StoreAccess::write).settle();
-  const SweepOutcome outcome = outcome_of(options.store, sweep.name);
+  const SweepOutcome outcome = outcome_of(options.store, sweep.name, &sweep);
   give({outcome}, options.format, answers);
   return outcome.counts.done == outcome.counts.points ? kDone : kCheckFailed;
 }
@@ -313,7 +319,7 @@ struct StoreOnly {
 int status(const StoreOnly& options, const Answers& answers) {
   std::vector<SweepOutcome> outcomes;
   for (const std::string& sweep : Store(options.store, StoreAccess::read).sweeps())
-    outcomes.push_back(outcome_of(options.store, sweep));
+    outcomes.push_back(outcome_of(options.store, sweep, nullptr));
   give(outcomes, options.format, answers);
   return kDone;
 }

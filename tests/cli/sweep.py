@@ -238,6 +238,7 @@ def failures_are_kept(folder):
     failed = [row for row in points(store) if row[3]]
     assert ran.returncode == 1 and 0 < len(failed) < 2 * POINTS, (ran, len(failed))
     assert len(points(store)) == 2 * POINTS and "failed:" in ran.stdout
+    assert f"}}: {path}:" in ran.stdout, ran.stdout
     again = sweep(path, store, "--retry-failed", check=False)
     assert len([row for row in points(store) if row[3]]) == len(failed), again
     return f"{len(failed)} of {2 * POINTS} fail, the others are there"

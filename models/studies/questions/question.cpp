@@ -152,6 +152,10 @@ Question parse_question(const std::string& text, const std::string& file) {
   const QuestionKind kind = in.choice("kind", kQuestionKindWords);
   Question out = ask(kind, text, file);
   out.kind = kQuestionKindWords[kind];
+  out.answer = [answer = std::move(out.answer), file](const ForEach& for_each,
+                                                      const Progress& progress) {
+    return placed(Place{file, 0, {}}, [&] { return answer(for_each, progress); });
+  };
   return out;
 }
 

@@ -12,7 +12,6 @@
 #include "models/io/formulas/formula_units.hpp"
 #include "models/io/topologies/calibrated.hpp"
 #include "models/io/topologies/load.hpp"
-#include "models/studies/questions/question.hpp"
 #include "models/studies/solve/switch_search.hpp"
 #include "text/numbers.hpp"
 #include "text/words.hpp"
@@ -31,7 +30,7 @@ enum class BaseDoubt : std::uint8_t {
 
 /// What a point is about; of a kind of question that names no machine: nothing.
 std::optional<Job> job_of(const Sweep& sweep, const SweepPoint& point) {
-  const Question question = parse_question(point.question, sweep.question_file);
+  const Question question = question_at(sweep, point);
   return question.jobs.empty() ? std::nullopt : std::optional(question.jobs.front());
 }
 
@@ -171,9 +170,7 @@ class Asker {
   }
 
   Report report_of(const SweepPoint& point) const {
-    return parse_question(point.question, sweep_.question_file)
-        .answer(in_turn, [](double) {})
-        .report();
+    return question_at(sweep_, point).answer(in_turn, [](double) {}).report();
   }
 
   FormulaValue value(const Report& report, const FormulaName& name, BandEnd end) {

@@ -13,7 +13,6 @@
 #include "models/io/formats/text_file.hpp"
 #include "models/io/topologies/load.hpp"
 #include "models/io/topologies/topology_name.hpp"
-#include "models/studies/questions/question.hpp"
 #include "models/studies/sweep/axis_values.hpp"
 #include "models/studies/sweep/question_identity.hpp"
 #include "text/numbers.hpp"
@@ -254,15 +253,6 @@ int line_of(const YamlNode& question, const std::string& path) {
   return at->line;
 }
 
-/// Where the question says the key, or where it would have to: the line of an axis, or of the
-/// question in its own file or in the sweep's.
-Place place_in(const Sweep& sweep, const std::string& path) {
-  if (const SweepAxis* const axis = axis_of(sweep, path)) return {sweep.file, axis->line, path};
-  const int line = line_of(sweep.question, path);
-  if (sweep.question_file != sweep.file) return {sweep.question_file, line, path};
-  return {sweep.file, line, "question" + (path.empty() ? "" : "." + path)};
-}
-
 /// Of what an axis names: a topology or a fabric that is not there.
 Place place_of_name(const Sweep& sweep) {
   const SweepAxis* const axis = axis_of(sweep, "topology");
@@ -276,15 +266,21 @@ struct KnownNames {
   std::set<std::array<std::string, 3>> machines;  ///< topology, fabric, parts
 };
 
+/// What `call` returns; its mistakes have lines of the sweep's files, not of the point's question,
+/// which is one line.
+template <class Call>
+auto in_lines_of(const Sweep& sweep, Call call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    if (error.place().file != sweep.question_file) throw;
+    throw Error(place_in(sweep, error.place().path), error.message(), error.hint());
+  }
+}
+
 /// Throws Error: the question of a point is none, or names what is not there.
 void check_question(const Sweep& sweep, const SweepPoint& point, KnownNames& known) {
-  const Question question = [&] {
-    try {
-      return parse_question(point.question, sweep.question_file);
-    } catch (const Error& error) {
-      throw Error(place_in(sweep, error.place().path), error.message(), error.hint());
-    }
-  }();
+  const Question question = question_at(sweep, point);
   for (const Job& job : question.jobs) {
     if (known.machines.contains({job.topology, job.fabric, job.parts})) continue;
     placed(place_of_name(sweep), [&] {
@@ -402,6 +398,22 @@ std::vector<SweepPoint> points_of(const Sweep& sweep) {
     out.push_back(std::move(point));
   }
   if (out.empty()) throw Error(sweep.where_place, "holds for no combination: there is no point");
+  return out;
+}
+
+Place place_in(const Sweep& sweep, const std::string& path) {
+  if (const SweepAxis* const axis = axis_of(sweep, path)) return {sweep.file, axis->line, path};
+  const int line = line_of(sweep.question, path);
+  if (sweep.question_file != sweep.file) return {sweep.question_file, line, path};
+  return {sweep.file, line, "question" + (path.empty() ? "" : "." + path)};
+}
+
+Question question_at(const Sweep& sweep, const SweepPoint& point) {
+  Question out =
+      in_lines_of(sweep, [&] { return parse_question(point.question, sweep.question_file); });
+  out.answer = [&sweep, answer = std::move(out.answer)](const auto&... args) {
+    return in_lines_of(sweep, [&] { return answer(args...); });
+  };
   return out;
 }
 

@@ -11,6 +11,7 @@
 
 #include "models/io/formats/yaml_tree.hpp"
 #include "models/io/formulas/formula.hpp"
+#include "models/studies/questions/question.hpp"
 #include "sim/base/error.hpp"
 
 namespace fabricast {
@@ -55,6 +56,13 @@ void add_axis(Sweep& sweep, const std::string& key, const std::string& values);
 const YamlNode* value_at(const Sweep& sweep, const std::string& key);
 /// Throws Error.
 std::vector<SweepPoint> points_of(const Sweep& sweep);
+
+/// Where the question says the key, or where it would have to: the line of an axis, or of the
+/// question in its own file or in the sweep's.
+Place place_in(const Sweep& sweep, const std::string& path);
+/// What a point asks. Its mistakes, and those of its answer, stand in the sweep's files. The sweep
+/// outlives it. Throws Error.
+Question question_at(const Sweep& sweep, const SweepPoint& point);
 
 /// What is wrong with a point, as the sweep's file has it.
 struct WrongPoint {

@@ -185,6 +185,22 @@ TEST_CASE("solve: the band of a change is that of the question's own calibrated 
                                                   std::optional<std::size_t>(0)});
 }
 
+TEST_CASE("solve: a refused value names the line of the case in the question's file") {
+  const QuestionFile question(
+      "topology: dgx-h100\nnodes: 1\nnccl: 2.30.7\ncollective: all_reduce\nsizes: 1MiB\n"
+      "cases:\n  - name: first\n  - name: second\n");
+  const SolveResult result = run_solve({question.path(),
+                                        {{"cases.1.environment.NCCL_ALGO", "Ring,CollnetDirect"}},
+                                        SolveGoal::until,
+                                        "",
+                                        "time_us < 1 s"},
+                                       in_turn);
+  CHECK(result.asked.front().refused.empty());
+  const std::string& refused = result.asked.back().refused;
+  CHECK_MESSAGE(refused.starts_with(question.path() + ":12: cases[1]: all_reduce: NCCL refuses"),
+                refused);
+}
+
 TEST_CASE("solve: what cannot be asked is told") {
   const QuestionFile question(kTwoNodes);
   const auto failure = [&](const std::string& key, const std::string& values,

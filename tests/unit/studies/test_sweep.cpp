@@ -149,6 +149,14 @@ TEST_CASE("sweep: all points that are wrong are found before anything runs") {
         "mean \"dgx-h100\"?");
 }
 
+TEST_CASE("sweep: what is wrong with an answer stands where the file says it") {
+  const Sweep asked = sweep("axes:\n  environment.NCCL_ALGO: [Ring, CollnetDirect]\n");
+  const Question refused = question_at(asked, points_of(asked).back());
+  const std::string message = error_text([&] { refused.answer(in_turn, {}); });
+  CHECK_MESSAGE(message.starts_with("s.yaml:4: question: all_reduce: NCCL refuses the call"),
+                message);
+}
+
 TEST_CASE("sweep: what is wrong with its file") {
   CHECK(error_text([] { sweep("axes:\n  nodes: 4\n"); }) ==
         "s.yaml:14: axes.nodes: \"4\" is neither a list nor a range\nhint: [a, b, c], 1..64 "
