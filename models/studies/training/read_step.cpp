@@ -62,11 +62,7 @@ void read_layout(Reader& in, const Framework& framework, Layout& layout) {
   layout.sequence_parallel = in.flag("sequence_parallel", framework.sequence_parallel);
   if (in.has("context_exchange"))
     layout.context_exchange = in.choice("context_exchange", kContextExchangeWords);
-  if (in.has("train")) {
-    const std::size_t trained = in.choice("train", {"all", "adapters", "attention-adapters"});
-    layout.train_weights = trained == 0;
-    layout.adapts_mlp = trained != 2;
-  }
+  if (in.has("train")) layout.trained = in.choice("train", kTrainedWords);
   layout.overlap = read_overlap(in, "overlap", framework.overlap);
 }
 

@@ -338,10 +338,7 @@ class CaseReader {
                       ? Precision::fp8_rows
                       : precision(row_.text("dtype"));
     l.schedule = l.virtual_stages > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
-    l.train_weights = row_.text("mode") != "lora";
-    // The rules of MLPerf and NVIDIA's recipes (target_modules) have adapters on attention alone.
-    const std::string family = config.framework.substr(0, config.framework.find(' '));
-    l.adapts_mlp = family != "mlperf" && !family.starts_with("megatron");
+    if (row_.text("mode") == "lora") l.trained = adapters_of(config.framework);
     l.sequence_parallel = framework.sequence_parallel;
     if (const std::string& said = row_.text("sequence_parallel"); !said.empty())
       l.sequence_parallel = said == "1";
@@ -350,6 +347,14 @@ class CaseReader {
     l.recompute = recompute(row_.text("recompute"), framework.recompute);
     const std::string& sharding = row_.text("sharding");
     return read_sharding(sharding.empty() && cut ? "zero1" : sharding, l);
+  }
+
+  /// Beside which linear layers a framework has adapters: attention's alone by the rules of MLPerf
+  /// and in NVIDIA's recipes (target_modules).
+  static Trained adapters_of(const std::string& framework) {
+    const std::string family = framework.substr(0, framework.find(' '));
+    return family == "mlperf" || family.starts_with("megatron") ? Trained::attention_adapters
+                                                                : Trained::adapters;
   }
 
   /// Of several that a case may have had ("fp8|nvfp4") the first.

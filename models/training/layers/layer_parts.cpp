@@ -37,7 +37,7 @@ LayerParts::LinearTime LayerParts::linear(const std::vector<Linear>& parts, Prec
     ++timed_;
     sum.forward += cut(pieces.forward, part.n, part.k);
     sum.dgrad += cut(pieces.dgrad, part.k, part.n);
-    if (l_.train_weights) {
+    if (l_.trains_weights()) {
       sum.wgrad += gemm_time(gpu_, precision, {part.n, part.k, tokens, 1, 2.0 * f_.gradient_bytes});
     }
     if (is_8bit_or_less(precision)) cast(tokens * part.k, tokens * part.n);
@@ -103,7 +103,7 @@ void LayerParts::tensor_collectives(const LinearTime& in, const LinearTime& out)
 }
 
 void LayerParts::adapters(const std::vector<Linear>& parts) {
-  if (l_.train_weights) return;
+  if (l_.trains_weights()) return;
   for (const Linear& part : parts)
     elementwise(kHalf * tokens_ * (part.k + 2 * part.n), kHalf * tokens_ * (3 * part.k + part.n));
 }

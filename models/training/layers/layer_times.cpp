@@ -194,7 +194,7 @@ class LayerModel : LayerParts {
     const LinearTime in = linear(up, l_.precision, tokens_, pieces_in());
     elementwise(activation_bytes(ffn, false) * tokens_, activation_bytes(ffn, true) * tokens_);
     const LinearTime out = linear(down, l_.precision, tokens_, pieces_out());
-    if (l_.adapts_mlp) {
+    if (l_.trained != Trained::attention_adapters) {
       adapters(up);
       adapters(down);
     }
@@ -219,7 +219,7 @@ class LayerModel : LayerParts {
     const auto grouped = [&](double n, double k) {
       sum.forward += gemm_time(gpu_, l_.precision, {rows, n, k, local}) / gpu_.experts;
       sum.dgrad += gemm_time(gpu_, l_.precision, {rows, k, n, local}) / gpu_.experts;
-      if (l_.train_weights) {
+      if (l_.trains_weights()) {
         sum.wgrad += gemm_time(gpu_, l_.precision, {n, k, rows, local, 2.0 * f_.gradient_bytes}) /
                      gpu_.experts;
       }

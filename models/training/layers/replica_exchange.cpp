@@ -14,7 +14,8 @@ constexpr double kBucketLeast = 40e6, kBucketPerReplica = 1e6;
 }  // namespace
 
 bool ReplicaExchange::happens() const {
-  return layout_.train_weights && (layout_.dense_replicas() > 1 || layout_.expert_replicas() > 1);
+  return layout_.trains_weights() &&
+         (layout_.dense_replicas() > 1 || layout_.expert_replicas() > 1);
 }
 
 bool ReplicaExchange::gathers_once() const {

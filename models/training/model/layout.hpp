@@ -45,6 +45,11 @@ inline constexpr auto kContextExchangeWords =
     enum_words<ContextExchange>("ring", "all-gather", "all-to-all");
 constexpr std::string_view to_text(ContextExchange e) { return kContextExchangeWords[e]; }
 
+/// Weights, or adapters alone (LoRA: no gradients of weights), which are beside all linear layers
+/// or those of attention.
+enum class Trained : std::uint8_t { weights, adapters, attention_adapters };
+inline constexpr auto kTrainedWords = enum_words<Trained>("all", "adapters", "attention-adapters");
+
 constexpr bool is_8bit_or_less(Precision p) { return p >= Precision::fp8; }
 
 /// What is hidden behind compute where there is something to hide it behind.
@@ -88,8 +93,7 @@ struct Layout {
   std::vector<int> stage_layers;  ///< of every chunk of the model, in order; empty = alike
   bool sequence_parallel = true;
   AxisOrder order = kMegatronOrder;  ///< fastest first: neighbours share a node
-  bool train_weights = true;         ///< false: adapters only (LoRA), no gradients of the weights
-  bool adapts_mlp = true;  ///< adapters are beside all linear layers, not attention's alone
+  Trained trained = Trained::weights;
   Overlap overlap;
 
   int data() const { return gpus / (tensor * context * pipeline); }  ///< ranks with own data
@@ -105,6 +109,7 @@ struct Layout {
   int size(Axis axis) const;
   /// Ranks from one to the next along an axis.
   int stride(Axis axis) const;
+  bool trains_weights() const { return trained == Trained::weights; }
   bool sequence_is_sharded() const { return sequence_parallel && tensor > 1; }
 };
 

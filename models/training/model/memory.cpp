@@ -99,7 +99,7 @@ MemoryUse stage_memory(const Transformer& m, const Layout& l, int stage, Recompu
   const double sharded = dense / shard_dense + expert / shard_expert;
   const double whole = dense + expert;
   MemoryUse out;
-  if (!l.train_weights) {
+  if (!l.trains_weights()) {
     out.weights = kHalf * (l.shards_weights() ? sharded : whole);
   } else if (l.shards_weights()) {
     // fp32 shards of parameter, gradient and both moments; ZeRO-3 keeps 16-bit ones beside.

@@ -46,7 +46,7 @@ std::vector<Chunk> make_chunks(const StepSetup& setup, CollectiveTimes& collecti
 
 double optimizer_time(const StepSetup& setup, int stage) {
   const Layout& l = setup.layout;
-  if (!l.train_weights) return 0;
+  if (!l.trains_weights()) return 0;
   const LocalParameters local = local_parameters(setup.model, l, stage);
   const double shard = static_cast<double>(local.dense) / l.shards(l.dense_replicas()) +
                        static_cast<double>(local.expert) / l.shards(l.expert_replicas());

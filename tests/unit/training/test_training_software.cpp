@@ -44,9 +44,9 @@ TEST_CASE("step: without torch.compile kernels are not fused, and move twice the
 
 TEST_CASE("step: adapters read what goes into linear layers, and add to what comes out") {
   StepSetup s = setup("megatron");
-  s.layout.train_weights = false;
+  s.layout.trained = Trained::adapters;
   const LayerTime all = layer_of(s);
-  s.layout.adapts_mlp = false;
+  s.layout.trained = Trained::attention_adapters;
   const LayerTime attention = layer_of(s);
   // Of the MLP: 4096 to 16384 and back, 4096 tokens of 2 bytes. Their two kernels are no starts of
   // others any more.
@@ -57,23 +57,23 @@ TEST_CASE("step: adapters read what goes into linear layers, and add to what com
   CHECK(all.backward.elementwise - attention.backward.elementwise ==
         doctest::Approx(rows * (3 * in + in) / rate - 2 * 2e-6));
   CHECK(all.forward.gemm == attention.forward.gemm);
-  s.layout.train_weights = true;
+  s.layout.trained = Trained::weights;
   CHECK(layer_of(s).forward.elementwise < attention.forward.elementwise);
 }
 
 TEST_CASE("step: what is trained is said by a word") {
-  const auto layout = [](const std::string& more) {
+  const auto trained = [](const std::string& more) {
     return parse_step(
                "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 1\n"
                "sequence: 2048\nmicro_batch: 1\nglobal_batch: 8\nprecision: bf16\n" +
                    more,
                "step.yaml")
-        .layout;
+        .layout.trained;
   };
-  CHECK(layout("").train_weights);
-  CHECK(!layout("train: adapters\n").train_weights);
-  CHECK(layout("train: adapters\n").adapts_mlp);
-  CHECK(!layout("train: attention-adapters\n").adapts_mlp);
+  CHECK(trained("") == Trained::weights);
+  CHECK(trained("train: all\n") == Trained::weights);
+  CHECK(trained("train: adapters\n") == Trained::adapters);
+  CHECK(trained("train: attention-adapters\n") == Trained::attention_adapters);
 }
 
 TEST_CASE("step: a GPU without figures is refused with those that have some") {
@@ -111,6 +111,7 @@ TEST_CASE("validate steps: names of software and GPUs that people publish") {
   CHECK(read("TRL", "RTX 4090", "").config.title == "RTX_4090");
   CHECK(read("TRL", "L40S", "").config.topology == "pcie-8");
   // Adapters of MLPerf and of NVIDIA's recipes are beside attention alone.
-  CHECK(read("TRL", "A100", "").config.layout.adapts_mlp);
-  CHECK(!read("MLPerf v5.1 NVIDIA", "B200", "").config.layout.adapts_mlp);
+  CHECK(read("TRL", "A100", "").config.layout.trained == Trained::adapters);
+  CHECK(read("MLPerf v5.1 NVIDIA", "B200", "").config.layout.trained ==
+        Trained::attention_adapters);
 }
