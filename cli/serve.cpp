@@ -65,8 +65,12 @@ void add_serve(CLI::App& app, Action& action) {
   add_jobs_option(*command);
   command->callback([options, &action] {
     action = [options](Answers& answers) {
-      const Served result = run_served(asked(*options), load_parts(options->parts),
-                                       on_all_cores(answers, {}), answers.poll);
+      Served result;
+      {
+        Progress progress(answers);
+        result = run_served(asked(*options), load_parts(options->parts), on_all_cores(answers, {}),
+                            progress.callback());
+      }
       answers.give(
           options->format, [&] { return served_text(result); },
           [&] { return served_report(result); });

@@ -33,13 +33,9 @@ Progress::~Progress() {
 }
 
 std::function<void(double)> Progress::callback() {
-  if (listener_) {
-    return [this](double share) {
-      if (poll_) poll_();
-      listener_(share);
-    };
-  }
   return [this](double share) {
+    if (poll_) poll_();
+    if (listener_) return listener_(share);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     if (!watched_ && passed.count() < next_line_s_) return;
     std::string text = progress_text(share, passed.count());

@@ -18,6 +18,7 @@
 #include "models/io/report/answer.hpp"
 #include "models/io/report/report.hpp"
 #include "models/studies/questions/question.hpp"
+#include "models/studies/shared/for_each.hpp"
 #include "models/studies/sweep/headline.hpp"
 #include "text/numbers.hpp"
 
@@ -75,8 +76,14 @@ void answer_into(StoreResult& out, const std::string& question, const std::strin
   const auto watch = [&stop](double) {
     if (stop != 0) throw Stopped();
   };
+  const ForEach in_watched_turn = [&watch](std::size_t count, const auto& one) {
+    in_turn(count, [&](std::size_t i) {
+      watch(0);
+      one(i);
+    });
+  };
   try {
-    const Answer answer = parse_question(question, file).answer(in_turn, watch);
+    const Answer answer = parse_question(question, file).answer(in_watched_turn, watch);
     const Report report = answer.report();
     out.report = report_json(report);
     out.answer = answer_of(report);

@@ -14,7 +14,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::int64_t kBetweenPolls = 256;  ///< events: below a millisecond
+constexpr std::int64_t kBetweenReports = 256;  ///< events: below a millisecond
 
 enum class Happens : std::uint8_t { arrival, handover, pass_ends };
 
@@ -47,14 +47,15 @@ class Run {
     }
   }
 
-  QueueResult run(const std::function<void()>& poll) {
+  QueueResult run(const std::function<void(double)>& progress) {
     const std::size_t all = requests_.size();
     const std::size_t at_first =
         queue_.concurrency > 0 ? std::min(all, static_cast<std::size_t>(queue_.concurrency)) : all;
     for (; asked_ < at_first; ++asked_)
       arrive(static_cast<int>(asked_), queue_.concurrency > 0 ? 0 : requests_[asked_].arrival);
     for (std::int64_t taken = 0; !events_.empty(); ++taken) {
-      if (poll && taken % kBetweenPolls == 0) poll();
+      if (progress && taken % kBetweenReports == 0)
+        progress(static_cast<double>(done_) / static_cast<double>(all));
       const Event event = events_.top();
       events_.pop();
       take(event);
@@ -154,6 +155,7 @@ class Run {
   }
 
   void done(int request, double now) {
+    ++done_;
     out_.requests[static_cast<std::size_t>(request)].finish = now;
     out_.end = std::max(out_.end, now);
     if (queue_.concurrency > 0 && asked_ < requests_.size())
@@ -188,7 +190,7 @@ class Run {
   double front_free_ = 0;  ///< front ends, one of each engine: when they are done with those before
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::int64_t order_ = 0;
-  std::size_t asked_ = 0;
+  std::size_t asked_ = 0, done_ = 0;  ///< requests
   QueueResult out_;
 };
 
@@ -215,12 +217,12 @@ std::int64_t BatchRules::blocks_of(double tokens) const {
 }
 
 QueueResult run_queue(const ServeQueue& queue, const std::vector<ServeRequest>& requests,
-                      const std::function<void()>& poll) {
+                      const std::function<void(double)>& progress) {
   for (const ServeRequest& one : requests) {
     check(queue.pool, one, one.output);
     if (queue.prefill) check(*queue.prefill, one, 1);
   }
-  return Run(queue, requests).run(poll);
+  return Run(queue, requests).run(progress);
 }
 
 }  // namespace fabricast

@@ -96,9 +96,9 @@ struct QueueResult {
   double computed = 0;           ///< prompt tokens, those of preempted requests again
 };
 
-/// `poll`: called now and then; what it throws ends the run. Throws Error when a request does not
-/// fit into the blocks of an empty copy.
+/// `progress`: called now and then with the share of requests that are done, 0..1; what it throws
+/// ends the run. Throws Error when a request does not fit into the blocks of an empty copy.
 QueueResult run_queue(const ServeQueue& queue, const std::vector<ServeRequest>& requests,
-                      const std::function<void()>& poll = {});
+                      const std::function<void(double)>& progress = {});
 
 }  // namespace fabricast

@@ -16,6 +16,21 @@ from sweep_runs import SWEEP, points, reports
 
 POINTS = 72
 KILLS = 20
+# Minutes of passes, in one piece.
+LONG_QUEUE = """kind: sweep
+name: queue
+question:
+  kind: serve
+  model: llama-3-8b
+  topology: hgx-h100
+  nodes: 1
+  precision: bf16
+  prompt: 100
+  output: 8000
+  load: {requests_per_s: 20, requests: 1000000, spread: 0.5}
+axes:
+  prompt: [100]
+"""
 LACKING = """kind: sweep
 name: grid
 question:
@@ -147,6 +162,21 @@ def interrupted(folder):
     return "claims are given back"
 
 
+def a_queue_is_interrupted(folder):
+    path = sweep_file(folder, LONG_QUEUE)
+    store = path.parent / "queue.sqlite"
+    run = begin(path, store, "--jobs", "1")
+    time.sleep(2)
+    assert run.poll() is None
+    run.send_signal(signal.SIGINT)
+    asked = time.time()
+    run.wait(timeout=20)
+    with sqlite3.connect(store) as db:
+        assert db.execute("SELECT state FROM work").fetchall() == [("open",)]
+        assert db.execute("SELECT count(*) FROM result").fetchone() == (0,)
+    return f"after {time.time() - asked:.1f} s"
+
+
 def another_folder_is_left_alone(folder):
     """Two sweeps name other machines by the same name: each answers its own."""
     times = {}
@@ -253,6 +283,7 @@ if __name__ == "__main__":
                 two_at_once,
                 shares_are_merged,
                 interrupted,
+                a_queue_is_interrupted,
                 another_folder_is_left_alone,
                 wrong_points_stop_it,
                 printed_commands_work,

@@ -69,8 +69,8 @@ Question ask_plan(const std::string& text, const std::string& file) {
 Question ask_serve(const std::string& text, const std::string& file) {
   ServeConfig asked = parse_serve(text, file);
   const Job job = asked.site;
-  return {{}, {job}, [asked = std::move(asked)](const ForEach& for_each, const Progress&) {
-            return views_of(run_served({asked}, load_parts(), for_each), served_text,
+  return {{}, {job}, [asked = std::move(asked)](const ForEach& for_each, const Progress& progress) {
+            return views_of(run_served({asked}, load_parts(), for_each, progress), served_text,
                             served_report);
           }};
 }

@@ -14,9 +14,9 @@ constexpr int kWorkersMost = 1024, kRequestsEach = 50;
 class Serving {
  public:
   Serving(const ServedQuestion& question, const PartsCatalogue& parts,
-          const std::function<void()>& poll)
+          const std::function<void(double)>& progress)
       : question_(question),
-        poll_(poll),
+        progress_(progress),
         config_(question.config),
         site_(load_site(config_.site, parts)),
         collectives_(
@@ -36,13 +36,19 @@ class Serving {
     Served out;
     out.lone = lone();
     if (question_.find_gpus) {
-      for (const ServeLayout& layout : layouts()) out.candidates.push_back(fewest(layout));
+      const std::vector<ServeLayout> tried = layouts();
+      for (const ServeLayout& layout : tried) {
+        // How many queues a layout takes is not known before.
+        const double done =
+            static_cast<double>(out.candidates.size()) / static_cast<double>(tried.size());
+        out.candidates.push_back(fewest(layout, [&](double) { tell(done); }));
+      }
       std::ranges::stable_sort(out.candidates, {}, [](const FewestEngines& one) {
         return one.workers == 0 ? kRanksMost : one.workers * one.layout.gpus();
       });
       if (!out.candidates.empty()) out.load = out.candidates.front().load;
     } else if (config_.load) {
-      out.load = answer(config_, model(config_));
+      out.load = answer(config_, model(config_), progress_);
     }
     return out;
   }
@@ -94,7 +100,12 @@ class Serving {
     static_cast<void>(transfer_costs(collectives_, data_.serving));
   }
 
-  ServedLoad answer(const ServeConfig& config, const EngineModel& main) {
+  void tell(double done) const {
+    if (progress_) progress_(done);
+  }
+
+  ServedLoad answer(const ServeConfig& config, const EngineModel& main,
+                    const std::function<void(double)>& progress) {
     ServedLoad out;
     std::optional<EngineModel> prefill;
     TransferCosts transfer;
@@ -106,7 +117,7 @@ class Serving {
       out.gpus += config.prefill->layout.gpus() * config.prefill->workers;
     }
     const ServeQueue queue = queue_of(config, main, prefill ? &*prefill : nullptr, host_, transfer);
-    out.queue = run_queue(queue, draw_requests(*config.load), poll_);
+    out.queue = run_queue(queue, draw_requests(*config.load), progress);
     out.figures = figures_of(out.queue, config.limits);
     out.queue.requests.clear();
     out.queue.gaps.clear();
@@ -135,7 +146,7 @@ class Serving {
     return out;
   }
 
-  FewestEngines fewest(const ServeLayout& layout) {
+  FewestEngines fewest(const ServeLayout& layout, const std::function<void(double)>& progress) {
     FewestEngines out;
     out.layout = layout;
     try {
@@ -145,7 +156,7 @@ class Serving {
       const auto with = [&](int workers) {
         config.workers = workers;
         config.load->requests = std::max(requests_of(*config_.load), kRequestsEach * workers);
-        return answer(config, main);
+        return answer(config, main, progress);
       };
       const auto keeps = [&](const ServedLoad& load) {
         return load.figures.within >= config_.limits.share;
@@ -177,7 +188,7 @@ class Serving {
   }
 
   ServedQuestion question_;
-  const std::function<void()>& poll_;
+  const std::function<void(double)>& progress_;
   ServeConfig config_;
   Site site_;
   CollectiveTimes collectives_;
@@ -190,8 +201,8 @@ class Serving {
 }  // namespace
 
 Served run_served(const ServedQuestion& question, const PartsCatalogue& parts,
-                  const ForEach& for_each, const std::function<void()>& poll) {
-  return Serving(question, parts, poll).run(for_each);
+                  const ForEach& for_each, const std::function<void(double)>& progress) {
+  return Serving(question, parts, progress).run(for_each);
 }
 
 }  // namespace fabricast

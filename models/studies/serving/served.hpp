@@ -47,9 +47,10 @@ struct ServedQuestion {
   bool find_gpus = false;  ///< the fewest GPUs for the rate within the limits
 };
 
-/// `poll`: called now and then while queues run; what it throws ends the study. Throws Error.
+/// `progress`: of queues, the share done, 0..1; what it throws ends the study. Throws Error.
 Served run_served(const ServedQuestion& question, const PartsCatalogue& parts,
-                  const ForEach& for_each = in_turn, const std::function<void()>& poll = {});
+                  const ForEach& for_each = in_turn,
+                  const std::function<void(double)>& progress = {});
 
 std::string served_text(const Served& result);
 /// Tables: those of serve_report(), `queue`, `latency`, `candidates`.

@@ -343,13 +343,23 @@ TEST_CASE("load: percentiles of values that occur several times") {
   CHECK(spread->p99 == 5);
 }
 
-TEST_CASE("queue: what it calls now and then may end it") {
+TEST_CASE("queue: it tells the share of requests that are done, and ends when that throws") {
+  ServeQueue queue = engine(0.01);
+  queue.concurrency = 4;
   OfferedLoad load;
   load.concurrency = 4;
-  load.requests = 10'000;  // two events each
+  load.requests = 10'000;  // an arrival each, and a pass for four
+  std::vector<double> shares;
+  run_queue(queue, draw_requests(load), [&](double share) { shares.push_back(share); });
+  REQUIRE(shares.size() > 40);
+  CHECK(shares.front() == 0);
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares[shares.size() / 2] == doctest::Approx(0.5).epsilon(0.05));
+  CHECK(shares.back() > 0.95);
+  CHECK(shares.back() <= 1);
   int calls = 0;
-  CHECK_THROWS_AS(run_queue(engine(0.01), draw_requests(load),
-                            [&] {
+  CHECK_THROWS_AS(run_queue(queue, draw_requests(load),
+                            [&](double) {
                               if (++calls == 3) throw std::runtime_error("enough");
                             }),
                   std::runtime_error);
