@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "models/nccl/environment/env_values.hpp"
-#include "sim/base/error.hpp"
 #include "text/quoting.hpp"
 
 namespace fabricast {
@@ -112,6 +111,7 @@ void Environment::set(std::string_view name, std::string_view value) {
       std::ranges::find(variables_, name, &std::pair<std::string, std::string>::first);
   if (known != variables_.end()) {
     known->second = value;
+    places_.erase(known->first);
   } else {
     variables_.emplace_back(name, value);
   }
@@ -119,6 +119,7 @@ void Environment::set(std::string_view name, std::string_view value) {
 
 void Environment::unset(std::string_view name) {
   std::erase_if(variables_, [&](const auto& variable) { return variable.first == name; });
+  if (const auto place = places_.find(name); place != places_.end()) places_.erase(place);
 }
 
 void Environment::read_text(std::string_view text, const std::string& file) {
@@ -137,7 +138,13 @@ void Environment::read_text(std::string_view text, const std::string& file) {
     const std::string_view value = file_value(a.value, place);
     check_value(a.name, value, place);
     set(a.name, value);
+    places_[std::string(a.name)] = place;
   }
+}
+
+Place Environment::place_of(std::string_view name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? Place{} : found->second;
 }
 
 std::optional<std::string_view> Environment::get(std::string_view name) const {

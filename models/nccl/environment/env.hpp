@@ -2,6 +2,7 @@
 // The environment a job runs with: NCCL_* and other variables as the user gave them. What NCCL
 // makes of their values stands in settings.hpp.
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "models/nccl/base/types.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 
@@ -29,6 +31,8 @@ class Environment {
   void read_text(std::string_view text, const std::string& file);
 
   std::optional<std::string_view> get(std::string_view name) const;
+  /// The line of a file that set it; no place where no file did.
+  Place place_of(std::string_view name) const;
   const std::vector<std::pair<std::string, std::string>>& variables() const { return variables_; }
 
   /// Names that begin with NCCL_ and change nothing here yet, unknown ones too, in order. Without
@@ -37,6 +41,7 @@ class Environment {
 
  private:
   std::vector<std::pair<std::string, std::string>> variables_;
+  std::map<std::string, Place, std::less<>> places_;  ///< of those that a file set
 };
 
 /// The variables that act.

@@ -39,6 +39,10 @@ std::int64_t EnvReader::bent(std::string_view name, std::int64_t said, std::int6
   return kept;
 }
 
+void EnvReader::refuse(std::string_view name, std::string_view what, std::string hint) const {
+  throw Error(place_of(name), quoted(name) + ": " + std::string(what), std::move(hint));
+}
+
 void EnvReader::warn(std::string_view name, std::string_view what) {
   warnings_.push_back(quoted(name) + ": " + std::string(what));
 }

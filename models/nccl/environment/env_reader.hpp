@@ -35,9 +35,12 @@ class EnvReader {
   /// `kept` with a warning if it is not what the variable says.
   std::int64_t bent(std::string_view name, std::int64_t said, std::int64_t kept);
 
+  /// Throws Error, "NAME=value: what", where the variable was set.
+  [[noreturn]] void refuse(std::string_view name, std::string_view what, std::string hint) const;
   void warn(std::string_view name, std::string_view what);
   /// "NAME=value".
   std::string quoted(std::string_view name) const;
+  Place place_of(std::string_view name) const { return environment_.place_of(name); }
 
   static constexpr std::int64_t kUnset = -2;
 

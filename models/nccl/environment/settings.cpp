@@ -23,9 +23,13 @@ class Reader {
 
   NcclSettings read() {
     if (const auto value = list("NCCL_ALGO"))
-      s_.algorithms = read_algorithm_choices(*value, env_.version(), s_.warnings);
+      s_.algorithms = placed(env_.place_of("NCCL_ALGO"), [&] {
+        return read_algorithm_choices(*value, env_.version(), s_.warnings);
+      });
     if (const auto value = list("NCCL_PROTO"))
-      s_.protocols = read_protocol_choices(*value, env_.version(), s_.warnings);
+      s_.protocols = placed(env_.place_of("NCCL_PROTO"), [&] {
+        return read_protocol_choices(*value, env_.version(), s_.warnings);
+      });
     channels();
     nvls();
     p2p();
@@ -97,7 +101,7 @@ class Reader {
   std::optional<int> positive(std::string_view name) {
     const auto n = env_.integer(name);
     if (!n) return std::nullopt;
-    if (*n < 1) throw Error(env_.quoted(name) + ": NCCL cannot work with less than 1");
+    if (*n < 1) env_.refuse(name, "NCCL cannot work with less than 1", {});
     return static_cast<int>(std::min(*n, kMany));
   }
 
@@ -223,14 +227,13 @@ class Reader {
     const auto n = env_.integer(name);
     if (!n) return std::nullopt;
     if (*n < least) {
-      throw Error(
-          env_.quoted(name) + ": NCCL reads " + std::to_string(*n) + " bytes, " + why,
+      env_.refuse(
+          name, "NCCL reads " + std::to_string(*n) + " bytes, " + why,
           "write bytes in digits, e.g. " + std::string(name) + "=" + std::to_string(usual.count));
     }
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     if (*n > kMost)
-      throw Error(env_.quoted(name) + ": NCCL keeps these bytes in an int",
-                  "at most " + std::to_string(kMost));
+      env_.refuse(name, "NCCL keeps these bytes in an int", "at most " + std::to_string(kMost));
     return Bytes{*n};
   }
 

@@ -118,7 +118,7 @@ class Chooser {
       if (known.find(name) == std::string::npos) known += (known.empty() ? "" : ", ") + name;
     }
     if (nodes_ == 1) return there.front();
-    throw Error(fmt::format("{}: NCCL finds no network of that name", env_.quoted("NCCL_NET")),
+    env_.refuse("NCCL_NET", "NCCL finds no network of that name",
                 fmt::format("{} has: {}", node_.name, known));
   }
 
@@ -168,9 +168,8 @@ class Chooser {
     out.nics = interfaces(nets_of(out.node));
     if (nodes_ == 1) return;
     if (out.nics.empty()) {
-      throw Error(
-          fmt::format("{}: none of the node's interfaces", env_.quoted("NCCL_SOCKET_IFNAME")),
-          fmt::format("they are called {} here", all));
+      env_.refuse("NCCL_SOCKET_IFNAME", "none of the node's interfaces",
+                  fmt::format("they are called {} here", all));
     }
     out.settings.sockets = sockets();
     warnings_.push_back(fmt::format(

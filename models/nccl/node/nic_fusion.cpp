@@ -208,7 +208,7 @@ class Fusion {
       for (std::size_t i = 0; i < places_.size(); ++i)
         if (filter.selects(places_[i].net->name, places_[i].net->port)) group.push_back(i);
       const auto refuse = [&](const std::string& what) {
-        throw Error(fmt::format("{}: {}", env_.quoted(name), what), "NCCL refuses it; " + known());
+        env_.refuse(name, what, "NCCL refuses it; " + known());
       };
       std::size_t named = 0;
       for (std::size_t from = 0; from < text.size();) {

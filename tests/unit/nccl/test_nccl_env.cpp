@@ -73,6 +73,17 @@ TEST_CASE("environment file: comments, export, quotes and CRLF") {
                                                          {"NCCL_BUFFSIZE", "8388608"}});
 }
 
+TEST_CASE("environment file: a word that NCCL refuses names the line that sets it") {
+  Environment e;
+  e.read_text("# a comment\nNCCL_BUFFSIZE=4\nNCCL_ALGO=Foo\n", "job.env");
+  const auto refusal = [&] { return error_text([&] { read_settings(e, kNccl2_27_7); }); };
+  CHECK_MESSAGE(refusal().starts_with("job.env:3: NCCL_ALGO=Foo: \"Foo\" is unknown"), refusal());
+  e.unset("NCCL_ALGO");
+  CHECK_MESSAGE(refusal().starts_with("job.env:2: NCCL_BUFFSIZE=4: NCCL reads 4 bytes"), refusal());
+  e.set("NCCL_BUFFSIZE=5");  // by an option, which has no line
+  CHECK_MESSAGE(refusal().starts_with("NCCL_BUFFSIZE=5: "), refusal());
+}
+
 TEST_CASE("environment file: errors name file and line") {
   const auto error = [](const std::string& text) {
     return error_text([&] { Environment{}.read_text(text, "job.env"); });
