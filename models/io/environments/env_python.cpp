@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "models/io/environments/env_launch.hpp"
 #include "models/io/environments/env_readers.hpp"
@@ -72,11 +73,12 @@ class PythonReader {
       subshell(line, bare.substr(1));
     } else {
       for (const std::string_view setter : kSetters) setting(line, setter);
-      if (in_update_)
+      if (open_ != Open::none)
         arguments(line, bare);
-      else if (!begins_update(line))
+      else if (!begins_update(line) && !begins_copy(line))
         pairs(line, bare, false);
     }
+    dict_opens_ = bare.ends_with("dict(");
     const bool defines = bare.starts_with("def ") || bare.starts_with("import ");
     after_init_ = after_init_ || (!defines && std::ranges::any_of(kInitCalls, [&](auto call) {
                     return bare.find(call) != std::string_view::npos;
@@ -84,6 +86,12 @@ class PythonReader {
   }
 
  private:
+  enum class Open : std::uint8_t {
+    none,
+    update,  ///< of os.environ
+    copy     ///< of os.environ and more, for a process that this one starts
+  };
+
   /// %env NAME=value, %env NAME value
   void magic(const Line& line, std::string_view bare) {
     const std::size_t end = std::min(bare.find_first_of(" \t"), bare.size());
@@ -124,15 +132,34 @@ class PythonReader {
     for (const std::string_view word : {"environ.update(", "environ |=", "environ|="}) {
       const std::size_t at = line.text.find(word);
       if (at == std::string_view::npos) continue;
-      in_update_ = true;
+      open_ = Open::update;
       arguments(line, trimmed(line.text.substr(at + word.size())));
-      if (!word.ends_with('(') && in_update_ && !in_braces_) in_update_ = false;
+      if (!word.ends_with('(') && !in_braces_) open_ = Open::none;
       return true;
     }
     return false;
   }
 
-  /// Of an update, on one line: a dictionary, dict(NAME=value), NAME=value; the update ends with
+  /// dict(os.environ, ...), {**os.environ, ...}, os.environ | {...}; the first bracket may stand on
+  /// the line before.
+  bool begins_copy(const Line& line) {
+    for (const std::string_view word : {"**os.environ,", "os.environ | {", "dict(os.environ,"}) {
+      const std::size_t at = line.text.find(word);
+      if (at == std::string_view::npos) continue;
+      in_braces_ = !word.starts_with("dict");
+      return copies(line, line.text.substr(at + word.size()));
+    }
+    constexpr std::string_view kFirst = "os.environ,";
+    const std::string_view bare = trimmed(line.text);
+    return dict_opens_ && bare.starts_with(kFirst) && copies(line, bare.substr(kFirst.size()));
+  }
+  bool copies(const Line& line, std::string_view rest) {
+    open_ = Open::copy;
+    arguments(line, trimmed(rest));
+    return true;
+  }
+
+  /// Of an update or a copy, on one line: a dictionary, dict(NAME=value), NAME=value; it ends with
   /// its last bracket.
   void arguments(const Line& line, std::string_view rest) {
     if (rest.starts_with("dict(")) rest = trimmed(rest.substr(5));
@@ -156,9 +183,9 @@ class PythonReader {
     if (rest.starts_with('}')) {
       in_braces_ = false;
       rest = trimmed(rest.substr(1));
-      if (!rest.starts_with(',')) in_update_ = false;
+      if (open_ == Open::copy || !rest.starts_with(',')) open_ = Open::none;
     }
-    if (rest.starts_with(')')) in_update_ = false;
+    if (rest.starts_with(')')) open_ = Open::none;
   }
 
   /// "NAME": "value", ... of a dictionary, and what is behind them. Of one that may become an
@@ -194,41 +221,41 @@ class PythonReader {
     a.computed = !value.is_string && !no_text;
     if (no_text) a.traps.push_back(EnvTrap::python_value);
     a.conditional = a.conditional || line.text.starts_with(' ') || line.text.starts_with('\t');
-    if (after_init_) a.traps.push_back(EnvTrap::after_init);
+    if (after_init_ && open_ != Open::copy) a.traps.push_back(EnvTrap::after_init);
   }
 
   Context context_;
   EnvFile& out_;
   bool after_init_ = false;
-  bool in_update_ = false;  ///< of os.environ, which goes on
-  bool in_braces_ = false;  ///< of its dictionary
+  Open open_ = Open::none;   ///< what goes on in the next line
+  bool in_braces_ = false;   ///< of its dictionary
+  bool dict_opens_ = false;  ///< at the end of the line before
 };
 
-/// The source lines of a notebook are JSON strings: "os.environ[\"A\"] = \"1\"\n",
+/// The source of a notebook is JSON strings, one for each line, "os.environ[\"A\"] = \"1\"\n",
+/// or one for all: "source": "import os\nos.environ...". Lines that hold none are left.
 std::string without_json(std::string_view text) {
-  std::string out;
-  for (const Line& line : lines_of(text)) {
-    std::string_view bare = trimmed(line.text);
-    if (bare.ends_with(',')) bare.remove_suffix(1);
-    const bool is_string = bare.size() >= 2 && bare.starts_with('"') && bare.ends_with('"');
-    bare = is_string ? bare.substr(1, bare.size() - 2) : line.text;
-    if (is_string && bare.ends_with("\\n")) bare.remove_suffix(2);
-    for (std::size_t i = 0; i < bare.size(); ++i) {
-      if (is_string && bare[i] == '\\' && i + 1 < bare.size()) ++i;
-      out += bare[i];
-    }
-    out += '\n';
-  }
-  return out;
+  std::string_view bare = trimmed(text);
+  constexpr std::string_view kSource = "\"source\":";
+  if (bare.starts_with(kSource)) bare = trimmed(bare.substr(kSource.size()));
+  if (bare.ends_with(',')) bare.remove_suffix(1);
+  const auto json = nlohmann::json::parse(bare, nullptr, false);
+  return json.is_string() ? json.get<std::string>() : std::string(text);
 }
 
 }  // namespace
 
 void read_python(std::string_view text, const Context& context, EnvFile& out) {
   const bool notebook = trimmed(text).starts_with('{');
-  const std::string source = notebook ? without_json(text) : std::string(text);
   PythonReader reader(context, out);
-  for (const Line& line : lines_of(source, context.first_line)) reader.read(line);
+  for (const Line& line : lines_of(text, context.first_line)) {
+    if (!notebook) {
+      reader.read(line);
+      continue;
+    }
+    const std::string source = without_json(line.text);
+    for (const Line& one : lines_of(source)) reader.read({one.text, line.number});
+  }
 }
 
 }  // namespace fabricast::env_readers

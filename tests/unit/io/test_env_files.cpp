@@ -241,6 +241,29 @@ TEST_CASE("Python: assignments, magics, what comes after the process group") {
              "a.ipynb") == "2:13 A=1\n");
 }
 
+TEST_CASE("Python: notebooks escape as JSON does, and may keep a cell in one string") {
+  CHECK(read("{\"source\": [\n  \"os.environ['A'] = '\\u00e9\\t\\\\'\\n\"\n]}\n", "a.ipynb") ==
+        "2:13 A=\u00e9\t\\\n");
+  CHECK(read("{\n\"source\": \"import os\\nos.environ['A'] = '1'\\n%env B=2\",\n}\n", "a.ipynb") ==
+        "2:13 A=1\n2:6 B=2\n");
+}
+
+TEST_CASE("Python: copies of os.environ for the processes that it starts") {
+  CHECK(read("env = dict(os.environ, NCCL_A=\"1\", B='2')\nother = f(C='3')\n", "a.py") ==
+        "1:24 NCCL_A=1\n1:36 B=2\n");
+  CHECK(read("run(cmd, env={**os.environ, 'NCCL_A': '1', **more}, check=True)\nD = '4'\n",
+             "a.py") == "1:30 NCCL_A=1\n");
+  CHECK(read("env = os.environ | {\"A\": str(n)}\nrun(cmd, check=True)\n", "a.py") ==
+        "1:22 A=str(n) computed\n");
+  CHECK(read("env = dict(\n    os.environ,\n    A='1',\n    B=2,\n)\nC = '3'\n", "a.py") ==
+        "3:5 A=1 conditional\n4:5 B=2 conditional" + trap(EnvTrap::python_value) + "\n");
+  CHECK(read("env = {\n    **os.environ,\n    'A': '1',\n}\nrun(cmd, env=env, B='2')\n", "a.py") ==
+        "3:6 A=1 conditional\n");
+  // Another process: it has yet to make its process group.
+  CHECK(read("dist.init_process_group()\nenv = dict(os.environ, A='1')\n", "a.py") == "2:24 A=1\n");
+  CHECK(read("show(\n  os.environ,\n  a=1)\n", "a.py").empty());
+}
+
 TEST_CASE("Python: updates of os.environ") {
   CHECK(read("os.environ.update({'A': '1', 'B': 2, **x})\nos.environ |= {\n  'C': f(1, ')'),\n}\n"
              "os.environ.update(D='4', E=5)\nos.environ.update(config)\nother = {'F': '6'}\n",
