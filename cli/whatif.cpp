@@ -49,7 +49,7 @@ std::vector<NamedJob> afters(const WhatifOptions& options, const Job& before) {
   });
   multiply(out, options.env_files, [](Job& setup, const std::string& value) {
     setup.environment = {};
-    read_env_file(value, "--to-env-file", setup.environment);
+    set_from_file(value, "--to-env-file", setup.environment);
     return std::filesystem::path(value).stem().string();
   });
   if (out.size() > kSetupsMax)

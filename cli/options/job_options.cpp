@@ -44,7 +44,7 @@ void say_what_does_not_act(std::span<const Job> jobs) {
   }
 }
 
-void read_env_file(const std::string& path, std::string_view option, Environment& out) {
+void set_from_file(const std::string& path, std::string_view option, Environment& out) {
   const std::string hint = fmt::format("{} takes a file of NAME=value lines", option);
   const std::string text = read_text_file(path, hint);
   if (is_binary(text)) throw Error(Place{path, 0, {}}, "is not text", hint + ", in UTF-8");
@@ -62,7 +62,7 @@ std::vector<int> JobOptions::node_counts() const {
 
 Environment JobOptions::variables() const {
   Environment out;
-  if (!env_file.empty()) read_env_file(env_file, "--env-file", out);
+  if (!env_file.empty()) set_from_file(env_file, "--env-file", out);
   for (const std::string& assignment : env) of_option("--env", [&] { out.set(assignment); });
   for (const std::string_view name : acting_variables()) {
     if (std::getenv(std::string(name).c_str()) == nullptr || out.get(name)) continue;

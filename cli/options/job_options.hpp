@@ -42,7 +42,7 @@ struct JobOptions {
 void say_what_does_not_act(std::span<const Job> jobs);
 
 /// Sets what the file says: NAME=value lines. `option` named it. Throws Error.
-void read_env_file(const std::string& path, std::string_view option, Environment& out);
+void set_from_file(const std::string& path, std::string_view option, Environment& out);
 
 /// --gpus-per-node.
 void add_gpus_option(CLI::App& command, JobOptions& options);
