@@ -173,11 +173,20 @@ int HostTree::find(const std::string& name) const {
   if (by_name_.empty())
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       by_name_.emplace(hosts[i].name, static_cast<int>(i));
-      by_short_name_.emplace(short_name(hosts[i].name), static_cast<int>(i));
+      by_short_name_[short_name(hosts[i].name)].push_back(static_cast<int>(i));
     }
   if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
   const auto found = by_short_name_.find(short_name(name));
-  return found == by_short_name_.end() ? -1 : found->second;
+  if (found == by_short_name_.end()) return -1;
+  const std::vector<int>& of_that_name = found->second;
+  if (of_that_name.size() > 1) {
+    const auto named = [&](std::size_t i) {
+      return hosts[static_cast<std::size_t>(of_that_name[i])].name;
+    };
+    throw Error(fmt::format("host {} may be {} or {}", name, named(0), named(1)),
+                "say the whole name");
+  }
+  return of_that_name.front();
 }
 
 std::vector<std::string> HostTree::names() const {

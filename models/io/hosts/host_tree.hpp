@@ -22,13 +22,14 @@ struct HostTree {
       notes;  ///< what was not read, or was taken for something; a sentence each
 
   /// Its number among the hosts, by its name or the part of either name before the first dot; -1 =
-  /// it is not there.
+  /// it is not there. Throws Error when that part is several hosts'.
   int find(const std::string& name) const;
   /// Of the hosts' names, for the nearest one.
   std::vector<std::string> names() const;
 
  private:
-  mutable std::map<std::string, int> by_name_, by_short_name_;
+  mutable std::map<std::string, int> by_name_;
+  mutable std::map<std::string, std::vector<int>> by_short_name_;
 };
 
 /// `labels`: keys of node labels that name a host's switches, the nearest first, in place of those

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <set>
 
 #include "models/io/formats/log_lines.hpp"
 #include "models/io/hosts/host_list.hpp"
@@ -213,7 +213,7 @@ void read_topology_addr(const std::string& text, const std::string& file, HostTr
     }
   }
   const auto levels = static_cast<std::size_t>(std::ranges::count(pattern, '.'));
-  std::set<std::string> seen;
+  std::map<std::string, std::string> seen;  ///< host: its address
   for (const Address& one : addresses) {
     std::vector<std::string> names;
     std::size_t begin = 0;
@@ -228,7 +228,12 @@ void read_topology_addr(const std::string& text, const std::string& file, HostTr
     if (names.size() != most || host.empty())
       throw Error(Place{file, one.line, {}},
                   fmt::format("{} has not the parts of {}", one.text, pattern));
-    if (!seen.insert(host).second) continue;
+    if (const auto [known, is_new] = seen.try_emplace(host, one.text); !is_new) {
+      if (known->second != one.text)
+        throw Error(Place{file, one.line, {}},
+                    fmt::format("host {} is at {} and at {}", host, known->second, one.text));
+      continue;
+    }
     std::ranges::reverse(names);
     if (names.empty()) names = {"one switch"};
     out.hosts.push_back({host, std::move(names), {}});

@@ -115,6 +115,20 @@ TEST_CASE("host tree: SLURM_TOPOLOGY_ADDR of each task, the nearest switch last"
         }) == "env:3: b has not the parts of switch.node");
 }
 
+TEST_CASE("host tree: two hosts of one name are refused, or asked for by their whole names") {
+  const std::string pattern = "SLURM_TOPOLOGY_ADDR_PATTERN=switch.node\n";
+  CHECK(parse_host_tree(pattern + "SLURM_TOPOLOGY_ADDR=s1.a\nSLURM_TOPOLOGY_ADDR=s1.a\n", "env")
+            .hosts.size() == 1);  // two tasks of a host
+  CHECK(error_text([&] {
+          parse_host_tree(pattern + "SLURM_TOPOLOGY_ADDR=s1.a\nSLURM_TOPOLOGY_ADDR=s2.a\n", "env");
+        }) == "env:3: host a is at s1.a and at s2.a");
+  const HostTree tree = parse_host_tree("SwitchName=s1 Nodes=a.x,a.y,b.x\n", "t.conf");
+  CHECK(tree.find("a.y") == 1);
+  CHECK(tree.find("b") == 2);
+  CHECK(error_text([&] { tree.find("a"); }) ==
+        "host a may be a.x or a.y\nhint: say the whole name");
+}
+
 TEST_CASE("host tree: nodes of Kubernetes by the labels that they have") {
   const HostTree aws = tree_of("aws-nodes.yaml");
   CHECK(aws.kind == "nodes of Kubernetes");
