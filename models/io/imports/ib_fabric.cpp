@@ -163,9 +163,14 @@ class FabricFinder {
     return more > 0 ? out + fmt::format(" and {} more", more) : out;
   }
 
+  struct CableEnd {
+    std::string device, leaf;
+  };
+  using Hosts = std::map<std::string, std::vector<CableEnd>>;
+
   /// "node0007 mlx5_3" -> host and device
-  void find_hosts() {
-    std::map<std::string, std::vector<std::pair<std::string, std::string>>> hosts;  // device, leaf
+  Hosts cables_of_hosts() {
+    Hosts out;
     int nameless = 0;
     for (const auto& [id, node] : network_.switches) {
       for (const IbCable& cable : node.cables) {
@@ -178,19 +183,39 @@ class FabricFinder {
         }
         const std::size_t blank = full.find(' ');
         const std::string device = blank == std::string::npos ? "" : full.substr(blank + 1);
-        hosts[full.substr(0, blank)].emplace_back(device, id);
+        out[full.substr(0, blank)].push_back({device, id});
       }
     }
-    hosts_ = static_cast<int>(hosts.size());
-    Counts cables;
     if (nameless > 0)
       note(fmt::format("{} without a host's name: each taken for a host",
                        counted(nameless, "adapter")));
+    return out;
+  }
+
+  void find_hosts() {
+    const Hosts hosts = cables_of_hosts();
+    hosts_ = static_cast<int>(hosts.size());
+    Counts cables;
+    for (const auto& [host, ends] : hosts) ++cables[static_cast<int>(ends.size())];
+    per_host_ = std::ranges::max_element(cables, {}, [](const auto& one) {
+                  return one.second * 1000 + one.first;
+                })->first;
+    if (cables.size() > 1) {
+      std::vector<std::string> fewer;
+      for (const auto& [host, ends] : hosts)
+        if (static_cast<int>(ends.size()) != per_host_)
+          fewer.push_back(fmt::format("{} has {}", host, ends.size()));
+      note(fmt::format("most hosts have {}: {}", counted(per_host_, "cable"), listed(fewer)));
+    }
+    find_rails(hosts);
+  }
+
+  /// Leaves are rails where each serves one device, and a host has each of its cables on another.
+  void find_rails(const Hosts& hosts) {
     std::map<std::string, std::set<std::string>> devices_of_leaf;
     std::set<std::string> devices;
     int apart = 0, together = 0;
     for (const auto& [host, ends] : hosts) {
-      ++cables[static_cast<int>(ends.size())];
       std::set<std::string> leaves;
       for (const auto& [device, leaf] : ends) {
         leaves.insert(leaf);
@@ -201,16 +226,6 @@ class FabricFinder {
       if (ends.size() < 2) continue;
       if (leaves.size() == ends.size()) ++apart;
       if (leaves.size() == 1) ++together;
-    }
-    per_host_ = std::ranges::max_element(cables, {}, [](const auto& one) {
-                  return one.second * 1000 + one.first;
-                })->first;
-    if (cables.size() > 1) {
-      std::vector<std::string> fewer;
-      for (const auto& [host, ends] : hosts)
-        if (static_cast<int>(ends.size()) != per_host_)
-          fewer.push_back(fmt::format("{} has {}", host, ends.size()));
-      note(fmt::format("most hosts have {}: {}", counted(per_host_, "cable"), listed(fewer)));
     }
     const bool one_device = std::ranges::all_of(
         devices_of_leaf, [](const auto& leaf) { return leaf.second.size() == 1; });
@@ -269,10 +284,15 @@ class FabricFinder {
     return out;
   }
 
-  /// Leaves that have spines in common, of which each must have nearly all.
-  void find_pods() {
+  /// By a leaf that stands for the pod.
+  struct Pods {
+    std::map<std::string, std::set<std::string>> spines, leaves;
+  };
+
+  /// Leaves that have spines in common.
+  Pods joined_leaves() const {
     std::map<std::string, std::string> pod_of;  // spine -> a leaf that stands for its pod
-    std::map<std::string, std::set<std::string>> spines_of, leaves_of;
+    Pods out;
     for (const auto& [id, t] : tiers_) {
       if (t != 0) continue;
       std::set<std::string> joined = {id};
@@ -284,24 +304,27 @@ class FabricFinder {
       const std::string& pod = *joined.begin();
       for (const std::string& other : joined) {
         if (other == pod) continue;
-        for (const std::string& spine : spines_of[other]) pod_of[spine] = pod;
-        spines_of[pod].merge(spines_of[other]);
-        leaves_of[pod].merge(leaves_of[other]);
-        spines_of.erase(other);
-        leaves_of.erase(other);
+        for (const std::string& spine : out.spines[other]) pod_of[spine] = pod;
+        out.spines[pod].merge(out.spines[other]);
+        out.leaves[pod].merge(out.leaves[other]);
+        out.spines.erase(other);
+        out.leaves.erase(other);
       }
-      leaves_of[pod].insert(id);
+      out.leaves[pod].insert(id);
       for (const std::string& spine : spines) {
         pod_of[spine] = pod;
-        spines_of[pod].insert(spine);
+        out.spines[pod].insert(spine);
       }
     }
-    Counts leaves, spines;
+    return out;
+  }
+
+  /// Each leaf of a pod must be joined to nearly all of its spines.
+  void check_joined(const Pods& pods) {
     std::size_t pairs = 0, joined = 0;
-    for (const auto& [pod, members] : leaves_of) {
-      ++leaves[static_cast<int>(members.size())];
-      ++spines[static_cast<int>(spines_of[pod].size())];
-      pairs += members.size() * spines_of[pod].size();
+    for (const auto& [pod, members] : pods.leaves) {
+      if (const auto spines = pods.spines.find(pod); spines != pods.spines.end())
+        pairs += members.size() * spines->second.size();
       for (const std::string& leaf : members) joined += peers_above(leaf).size();
     }
     if (static_cast<double>(joined) < kWholeTree * static_cast<double>(pairs))
@@ -312,7 +335,17 @@ class FabricFinder {
       note(
           fmt::format("{} of {} pairs of a leaf and a spine are not joined: written as if all were",
                       pairs - joined, pairs));
-    pods_ = static_cast<int>(leaves_of.size());
+  }
+
+  void find_pods() {
+    Pods pods = joined_leaves();
+    check_joined(pods);
+    Counts leaves, spines;
+    for (const auto& [pod, members] : pods.leaves) {
+      ++leaves[static_cast<int>(members.size())];
+      ++spines[static_cast<int>(pods.spines[pod].size())];
+    }
+    pods_ = static_cast<int>(pods.leaves.size());
     if (pods_ == 1) {
       // With one pod there is nothing for a core to join.
       const auto idle = std::erase_if(tiers_, [](const auto& one) { return one.second == 2; });

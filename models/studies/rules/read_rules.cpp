@@ -47,6 +47,30 @@ void read_run(Reader& in, const std::string& file, Ask ask, BenchConfig& config)
   config.sizes = decided.sizes;
 }
 
+/// Both sides of a comparison; one that is not said stays that of the rule's common part.
+void read_sides(Reader& in, Draft& draft) {
+  for (const char* key : {"base", "with"}) {
+    if (!in.has(key)) {
+      in.table(key);  // makes the key known
+      continue;
+    }
+    std::erase_if(draft.variants, [&](const auto& v) { return v.first == key; });
+    draft.variants.emplace_back(key, in.child(key));
+  }
+}
+
+/// What is looked for in an imported file.
+void read_finds(Reader& in, RuleCheck& check) {
+  if (!in.has("find")) {
+    in.table("find");  // makes the key known
+    return;
+  }
+  check.finds.clear();
+  Reader finds = in.child("find");
+  for (const std::string& key : finds.keys())
+    check.finds.emplace_back(key, parse_claim(finds.text(key), Dimension::word, {}));
+}
+
 /// What the way to ask needs beside figure and claim.
 void read_subject(Reader& in, const std::string& file, Draft& draft) {
   RuleCheck& check = draft.check;
@@ -62,14 +86,7 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
         draft.variants.emplace_back(child.text("name"), child);
       break;
     case Ask::compare:
-      for (const char* key : {"base", "with"}) {
-        if (!in.has(key)) {
-          in.table(key);  // makes the key known
-          continue;
-        }
-        std::erase_if(draft.variants, [&](const auto& v) { return v.first == key; });
-        draft.variants.emplace_back(key, in.child(key));
-      }
+      read_sides(in, draft);
       break;
     case Ask::default_of:
       if (given(in, "nccl")) check.config.version = parsed(in, "nccl", nccl_version_from_text);
@@ -78,14 +95,7 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
       if (given(in, "of")) check.name = in.text("of");
       break;
     case Ask::import_file:
-      if (in.has("find")) check.finds.clear();
-      if (in.has("find")) {
-        Reader finds = in.child("find");
-        for (const std::string& key : finds.keys())
-          check.finds.emplace_back(key, parse_claim(finds.text(key), Dimension::word, {}));
-      } else {
-        in.table("find");
-      }
+      read_finds(in, check);
       [[fallthrough]];
     case Ask::hang:
     case Ask::judge:
