@@ -131,7 +131,7 @@ std::vector<MemorySaving> savings_of(const Topology& topology, const MemoryConfi
       MemorySaving saving{setting.variable, setting.value,
                           now.bytes(MemoryPlace::gpu) - then.bytes(MemoryPlace::gpu),
                           now.bytes(MemoryPlace::host) - then.bytes(MemoryPlace::host)};
-      if (saving.gpu != 0 || saving.host != 0) out.push_back(std::move(saving));
+      if (saving.gpu > 0 || (saving.gpu == 0 && saving.host > 0)) out.push_back(std::move(saving));
     } catch (const Error&) {  // NCCL would refuse it here
     }
   }

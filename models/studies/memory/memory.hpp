@@ -53,15 +53,15 @@ struct MemoryCase {
 /// What the first case would take less, were one variable set.
 struct MemorySaving {
   std::string variable, value;
-  std::int64_t gpu = 0, host = 0;  ///< bytes saved; below 0 it takes more
+  std::int64_t gpu = 0, host = 0;  ///< bytes saved; the host's below 0: it takes more there
 };
 
 struct MemoryResult {
   MemoryConfig config;
   std::string topology;
-  std::vector<MemoryCase> cases;  ///< by number of nodes, then release
-  std::vector<MemorySaving>
-      savings;  ///< most of GPU memory first; those that change nothing left out
+  std::vector<MemoryCase> cases;      ///< by number of nodes, then release
+  std::vector<MemorySaving> savings;  ///< most of GPU memory first; each takes less of it, or as
+                                      ///< much and less of the host's
   std::vector<std::string> notes;
 };
 

@@ -44,6 +44,20 @@ TEST_CASE("memory: a saving is the difference of two questions") {
     CHECK(result.savings[i - 1].gpu >= result.savings[i].gpu);
 }
 
+// Without cuMem a communicator connects whatever it might call when it is made: that takes more.
+TEST_CASE("memory: what takes more is not among what takes less") {
+  MemoryConfig asked = memory_question("gh200-4", 1);
+  asked.collectives = {Collective::all_gather};
+  const MemoryResult result = run_memory(asked, load_catalogue());
+  REQUIRE_FALSE(result.savings.empty());
+  for (const MemorySaving& saving : result.savings) {
+    CAPTURE(saving.variable);
+    CHECK(saving.gpu >= 0);
+    CHECK(saving.gpu + saving.host > 0);
+    CHECK(saving.variable != "NCCL_CUMEM_ENABLE");
+  }
+}
+
 TEST_CASE("memory: equal communicators take so many times as much") {
   MemoryConfig asked = memory_question("dgx-h100", 1);
   const std::int64_t one =
