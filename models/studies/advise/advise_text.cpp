@@ -79,8 +79,8 @@ std::string band_text(const AdviseRow& row) {
 std::string rows_text(const AdviseResult& result) {
   TextTable table("  ");
   const bool step = is_step(result.config.work);
-  table.add({"", "now", "advised", "of the time", step ? "tokens/s" : "busbw GB/s",
-             step ? "90 % lie in" : "80 % lie in", step ? "" : "choice"});
+  table.add({"", "now", "advised", "of the time", step ? "tokens/s" : "busbw GB/s", "80 % lie in",
+             step ? "" : "choice"});
   for (const AdviseRow& row : result.rows) {
     table.add({row.after.what + (row.counts ? "" : " *"),
                time_with_unit(row.before, row.before.time_us),
