@@ -39,9 +39,10 @@ std::string ranking(const Plan& plan) {
   if (const std::size_t equal = equal_within_error(plan); equal > 1)
     out += fmt::format(
         "1 to {} are equal within the error: published layouts of one machine that are predicted "
-        "less than {:.0f} %\napart are in that order in 48 to 74 % of pairs, beyond that in four "
-        "of five\n",
-        equal, 100 * kLayoutError);
+        "less than {:.0f} %\napart are in that order in {} to {} % of pairs, beyond that in four "
+        "of "
+        "five\n",
+        equal, 100 * kLayoutError, kOrderedLeastPercent, kOrderedMostPercent);
   return out;
 }
 
