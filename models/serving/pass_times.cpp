@@ -7,14 +7,21 @@ namespace fabricast {
 
 namespace {
 
-constexpr int kEach = 16;         // up to so many tokens, every number
-constexpr double kStep = 1.1892;  // then the fourth root of two
+constexpr int kEach = 16;          // up to so many tokens, every number
+constexpr int kStepsOfOctave = 4;  // then the fourth root of two
 
+/// All powers of two are in it: prompts and batches are often those, and kernels, which round up
+/// to tiles, are at their best there.
 std::vector<double> grid(double most) {
   std::vector<double> out;
   double tokens = 1;
-  for (; tokens < most; tokens = tokens < kEach ? tokens + 1 : std::ceil(tokens * kStep))
+  for (int step = 0; tokens < most;) {
     out.push_back(tokens);
+    if (tokens < kEach)
+      ++tokens;
+    else
+      tokens = std::round(kEach * std::exp2(static_cast<double>(++step) / kStepsOfOctave));
+  }
   out.push_back(std::max(most, tokens));
   return out;
 }

@@ -143,6 +143,23 @@ TEST_CASE("serve: a batch alone takes what the queue's passes take") {
   CHECK(waits(1e-2) == doctest::Approx(3e-3 + 8 * 10.24 - computing * 7 / 8));
 }
 
+// Kernels round tokens up to tiles, so that between two points of the queue's table, which are
+// interpolated, a prompt is a few per cent off.
+TEST_CASE("serve: prompts and batches of a power of two are points of the queue's table") {
+  ServeSite site;
+  ServeSetup one = llama("qwen2.5-32b", 1, 1);
+  const PassTimes passes(one, 8192, site.times);
+  for (const int tokens : {32, 64, 256, 512, 1024, 2048, 4096}) {
+    CAPTURE(tokens);
+    one.prompt = tokens;
+    ServeBatch prompt;
+    prompt.prompts = 1;
+    prompt.prompt_tokens = prompt.all_tokens = tokens;
+    prompt.pairs = 0.5 * tokens * tokens;
+    CHECK(passes.seconds(prompt, {}) == doctest::Approx(prefill_time(one, site.times).total()));
+  }
+}
+
 TEST_CASE("serve: a token reads all weights, more requests and more context cost more") {
   ServeSite site;
   const ServeSetup one = llama("llama-2-7b", 1, 1);
