@@ -133,9 +133,10 @@ std::vector<std::string> words_of(const std::string& study, const Json& body, co
     add_option(key, value, files, words);
   }
   if (body.contains(positional)) {
-    const std::string text = text_of(positional, body[positional]);
+    const Json& asked = body[positional];
     words.emplace_back("--");
-    words.push_back(files.named(text));
+    for (const Json& one : asked.is_array() ? asked : Json::array({asked}))
+      words.push_back(files.named(text_of(positional, one)));
   }
   return words;
 }

@@ -296,7 +296,11 @@ def reads_nothing_else(server, _):
     status, part = server.study("judge", topology="dgx-h100", input="a.log", files={"a.log": log})
     assert status == 200 and part["report"]["job"]["ask"]["log"] == "a.log", part["report"]["job"]
     assert "fabricast-ui-" not in json.dumps(part)
-    return "34 tries"
+    # What takes several files on the command line takes a list of them.
+    files = {"a.env": "NCCL_ALGO=Rong\n", "b.env": "NCCL_PROTO=Wrong\n"}
+    status, part = server.study("lint", topology="dgx-h100", input=list(files), files=files)
+    assert status == 200 and "Rong" in json.dumps(part) and "Wrong" in json.dumps(part), part
+    return "35 tries"
 
 
 def refuses_options_without_a_value(server, _):
