@@ -83,12 +83,15 @@ template <class Stamp>
 template <bool kSingle>
 Stamp Executor<Stamp>::start_of(const Worker& worker) {
   const Stamp* at = &worker.free;
+  const auto wait = [&at](const Stamp& until) {
+    if (until.ps > at->ps) at = &until;
+  };
   all_inputs<kSingle>(worker, [&](Connection& input) {
-    at = &later(*at, slot(input, input.next_drain));
+    wait(slot(input, input.next_drain));
     return true;
   });
   all_outputs<kSingle>(worker, [&](Connection& output) {
-    at = &later(*at, slot(output, output.next_fill));
+    wait(slot(output, output.next_fill));
     return true;
   });
   return *at;
@@ -186,8 +189,6 @@ template <class Stamp>
 template <bool kSingle>
 void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const std::uint32_t payload = std::min(worker.left, worker.slice);
-  worker.left -= payload;
-  --worker.slices_left;
   Duration busy, ahead_of_links;
   Bytes wire;
   if (payload > 0) {  // an empty slice costs nothing of what its bytes would
@@ -202,6 +203,14 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   const Stamp begin = worker.readies ? start : start.plus(overhead, Cause::latency);
   const Stamp end = begin.plus(busy, Cause::worker);
   const Stamp stores = begin.plus(ahead_of_links, Cause::worker);
+  if (worker.late && !worker.begun && stores.ps > queue_.now().ps) {
+    worker.begun = true;
+    --events_;  // what has come to a link is no event of its own
+    return queue_.push({stores.ps}, id_of(worker));
+  }
+  worker.begun = false;
+  worker.left -= payload;
+  --worker.slices_left;
   [[maybe_unused]] ObservedSlice seen;
   if (is_watched()) seen = slice_of(worker, start, payload);
   if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
@@ -305,10 +314,10 @@ template <class Stamp>
 void Executor<Stamp>::act(std::uint32_t id, Instant now) {
   Worker& worker = workers_[id];
   Stamp start;
-  if constexpr (Stamp::kCausal) {
+  if (Stamp::kCausal || worker.begun) {
     start = worker.single ? start_of<true>(worker) : start_of<false>(worker);
   } else {
-    start = {now.ps};
+    start = Stamp{now.ps};
   }
   if (worker.relay) return act_relay(id, start);
   worker.single ? act_worker<true>(worker, start) : act_worker<false>(worker, start);

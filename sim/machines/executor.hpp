@@ -184,6 +184,7 @@ class Executor final : public Machine {
   [[gnu::always_inline]] inline void wait_for_both(const Worker& worker, Connection& in,
                                                    Connection& out);
   const Connection& first_output(const Worker& worker) const;
+  bool goes_in_step(const Connection& connection) const;
   void count_in_step();
   void find_plain();
   void find_alike();
@@ -363,7 +364,8 @@ class Executor final : public Machine {
   HugePageVector<Flight> flights_;   ///< of all legs: few are on their way, and share few places
   static constexpr std::uint32_t kNoFlight = UINT32_MAX;
   std::uint32_t free_flight_ = kNoFlight;  ///< the one left last
-  std::array<Paths, 2> paths_;  ///< while building: equal ones stand in hops_ once; that are shared
+  /// While building: equal ones stand in hops_ once; those that are shared or in step apart.
+  std::array<Paths, 4> paths_;
   std::vector<ConnectionKind> connection_kinds_;
   Transit<Stamp> transit_;
   std::vector<Thread> threads_;

@@ -90,7 +90,7 @@ void Executor<Stamp>::connect(const ConnectionSpec& spec) {
   connection.sized = workers_[spec.to].relay;
   connection.from_relay = workers_[spec.from].relay;
   is_shared_ = is_shared_ || spec.shares;
-  Paths& paths = paths_[spec.shares ? 1 : 0];
+  Paths& paths = paths_[(spec.shares ? 1 : 0) + (goes_in_step(connection) ? 2 : 0)];
   const std::uint32_t path = paths.ways.add(spec.path);
   if (path == paths.begin.size()) {
     paths.begin.push_back(static_cast<std::uint32_t>(hops_.size()) + kPathHead);
@@ -212,7 +212,7 @@ void Executor<Stamp>::find_plain() {
   }
   for (Worker& worker : workers_)
     worker.plain = !worker.relay && worker.single && worker.ins == 1 && worker.outs == 1 &&
-                   connections_[worker.first_out].plain;
+                   connections_[worker.first_out].plain && !worker.late;
 }
 
 /// Workers whose outputs are of one kind, and so are their inputs.
@@ -246,6 +246,13 @@ std::vector<bool> Executor<Stamp>::joints() const {
   });
 }
 
+/// Whether its worker goes on in step with others over its first link.
+template <class Stamp>
+bool Executor<Stamp>::goes_in_step(const Connection& connection) const {
+  const Worker& from = workers_[connection.from];
+  return !from.relay && !workers_[connection.to].relay && worker_classes_[from.kind].in_step;
+}
+
 /// Cuts paths into legs at the joints, and where the carrier takes over and hands back.
 template <class Stamp>
 void Executor<Stamp>::lay_legs() {
@@ -255,6 +262,10 @@ void Executor<Stamp>::lay_legs() {
     const std::uint32_t begin = connection.path + 1, end = begin + hops_[connection.path];
     for (std::uint32_t hop = begin, next = hop; hop != end; hop = next) {
       next = step_end(hops_.data(), hop, end);
+      if (hop == begin && goes_in_step(connection) && !transit_.is_carried(hops_[hop])) {
+        workers_[connection.from].late = transit_.joins_at(joins, hops_.data(), hop, next);
+        continue;
+      }
       const bool was_carried = hop != begin && transit_.is_carried(hops_[hop - 1]);
       const bool goes_on = transit_.is_carried(hops_[hop])
                                ? was_carried

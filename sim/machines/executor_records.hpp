@@ -151,6 +151,10 @@ struct ExecutorRecords {
     bool fills : 1 = false;    ///< its crossbar; else it drains it
     bool plain : 1 = false;    ///< single, and its output is
     bool readies : 1 = false;  ///< WorkerClass::readies
+    /// In step, over a link that is booked on arrival: a slice is handled when its first byte is
+    /// there, so that it is known when it has left the link, and how long that was idle before.
+    bool late : 1 = false;
+    bool begun : 1 = false;  ///< late, and its slice is on the way to the link
     std::uint32_t crossbar = kNobody;
   };
 

@@ -181,7 +181,7 @@ bool Executor<Stamp>::Repetition::repeats(const State& was, const Executor& mach
     if (a.done != b.done) return false;
     if (b.done) continue;
     if (!same(a.free, b.free) || a.left != b.left || a.slice != b.slice || a.in != b.in ||
-        a.out != b.out || a.slices_left != b.slices_left)
+        a.out != b.out || a.slices_left != b.slices_left || a.begun != b.begun)
       return false;
     if (b.crossbar != kNobody &&
         was.waits[i].crossed - was.crossbars[b.crossbar].filled !=
