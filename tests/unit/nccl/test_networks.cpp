@@ -278,12 +278,18 @@ TEST_CASE("Slingshot: variables of libfabric") {
   CHECK_FALSE(with({"FI_HMEM_CUDA_USE_GDRCOPY=1"}).copies_by_driver);
   CHECK_FALSE(with({"FI_CXI_DISABLE_NON_INJECT_MSG_IDC=1"}).injects);
   CHECK(with({"FI_CXI_RX_MATCH_MODE=software"}).matches_in_software);
-  CHECK(with({"FI_CXI_RDZV_THRESHOLD=65536"}).rendezvous_above == Bytes{65'536});
+  // The threshold, 192 B at least, and what a Get fetches at least, 2049 B by default.
+  CHECK(with({"FI_CXI_RDZV_THRESHOLD=65536"}).rendezvous_above == Bytes{67'585});
+  CHECK(with({"FI_CXI_RDZV_GET_MIN=0"}).rendezvous_above == Bytes{16'384});
   CHECK(with({"FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD=0"}).safe_copy == Bytes{0});
-  const NetworkSettings every = with({"FI_CXI_RDZV_THRESHOLD=0"});
+  const NetworkSettings most = with({"FI_CXI_RDZV_THRESHOLD=0", "FI_CXI_RDZV_GET_MIN=0"});
   const NetworkCosts& costs = costs_of(bench.parts, NetKind::cxi);
-  CHECK(post_cost(costs, every, Protocol::simple).is_large(Bytes{8}));
-  CHECK_FALSE(post_cost(costs, plain, Protocol::simple).is_large(Bytes{16'384}));
+  CHECK_FALSE(post_cost(costs, most, Protocol::simple).is_large(Bytes{192}));
+  CHECK(post_cost(costs, most, Protocol::simple).is_large(Bytes{193}));
+  constexpr Bytes slice_of_ll128{16'384 / 15 * 16};
+  CHECK_FALSE(post_cost(costs, plain, Protocol::simple).is_large(slice_of_ll128));
+  CHECK_FALSE(post_cost(costs, plain, Protocol::simple).is_large(Bytes{18'433}));
+  CHECK(post_cost(costs, plain, Protocol::simple).is_large(Bytes{18'434}));
 }
 
 TEST_CASE("flush: a message that arrives keeps its proxy as long as one that is sent") {
