@@ -127,6 +127,7 @@ void split(const NodeDescription& node, NcclCommunicatorConfig config, const Nod
     apart.domain_of[static_cast<std::size_t>(apart.members.gpus()[i])] =
         apart.domain_nics.empty() ? domain_of[i] : static_cast<int>(i) / gpus;
   apart.joined.front().domain_of = apart.domain_of;
+  if (!apart.domain_nics.empty()) apart.joined.front().p2p = apart.p2p;
   apart.warnings.emplace_back(
       apart.domain_nics.empty()
           ? "those groups are unlike: their bytes go through the NICs nearest to the GPUs, along "

@@ -138,10 +138,10 @@ P2pSchedule::P2pSchedule(const Config& config)
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
   const P2pRules& rules = config_.plan.rules;
   const Bytes usual = config_.traffic.usual();
-  for (const bool remote : {false, true}) {
-    const P2pSplit split = p2p_split(rules, usual, remote);
+  for (const bool over_net : {false, true}) {
+    const P2pSplit split = p2p_split(rules, usual, over_net);
     for (int part = 0; part < std::min(split.parts, rules.channels.per_peer); ++part)
-      usual_[remote ? 1 : 0].push_back(p2p_part(rules, usual, split, part, remote));
+      usual_[over_net ? 1 : 0].push_back(p2p_part(rules, usual, split, part, over_net));
   }
   for (int round = 0; round < rounds_.count(); ++round) {
     for (int channel = 0; channel < channels(); ++channel) {
@@ -191,31 +191,35 @@ std::uint64_t P2pSchedule::chunks() const {
   const Bytes usual = config_.traffic.usual();
   const std::array of_usual = {chunks_of(usual, false), chunks_of(usual, true)};
   if (config_.traffic.is_uniform()) {  // as the sum below says
-    const auto near = static_cast<std::uint64_t>(gpus()) - 1;
     const auto far = static_cast<std::uint64_t>(config_.members.ranks() - gpus());
-    return simulated_ranks().size() * (near * of_usual[0] + far * of_usual[1]) *
-           static_cast<std::uint64_t>(config_.calls);
+    for (const int rank : simulated_ranks()) {
+      const int first = rank / gpus() * gpus();
+      for (int to = first; to < first + gpus(); ++to)
+        if (to != rank) out += of_usual[goes_over_net(rank, to) ? 1 : 0];
+      out += far * of_usual[1];
+    }
+    return out * static_cast<std::uint64_t>(config_.calls);
   }
-  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // others: by bytes, whether remote
+  std::map<std::pair<std::int64_t, bool>, std::uint64_t> known;  // others: by bytes and network
   each_message([&](int rank, int to, int /*round*/, Bytes message) {
-    const bool remote = is_remote(rank, to);
+    const bool over_net = goes_over_net(rank, to);
     if (message == usual) {
-      out += of_usual[remote ? 1 : 0];
+      out += of_usual[over_net ? 1 : 0];
       return;
     }
-    const auto [at, is_new] = known.try_emplace({message.count, remote});
-    if (is_new) at->second = chunks_of(message, remote);
+    const auto [at, is_new] = known.try_emplace({message.count, over_net});
+    if (is_new) at->second = chunks_of(message, over_net);
     out += at->second;
   });
   return out * static_cast<std::uint64_t>(config_.calls);
 }
 
-std::uint64_t P2pSchedule::chunks_of(Bytes message, bool remote) const {
+std::uint64_t P2pSchedule::chunks_of(Bytes message, bool over_net) const {
   const P2pRules& rules = config_.plan.rules;
-  const P2pSplit split = p2p_split(rules, message, remote);
+  const P2pSplit split = p2p_split(rules, message, over_net);
   std::uint64_t out = 0;
   for (int part = 0; part < std::min(split.parts, rules.channels.per_peer); ++part) {
-    out += chunks_of_part(p2p_part(rules, message, split, part, remote));
+    out += chunks_of_part(p2p_part(rules, message, split, part, over_net));
   }
   return out;
 }
@@ -323,15 +327,15 @@ bool P2pSchedule::add_round(int rank, int channel, int round, int call,
 }
 
 /// Part `part` of a message, if it has as many. REQUIRES: a channel per peer for it.
-std::optional<P2pPart> P2pSchedule::cut(Bytes message, int part, bool remote) const {
+std::optional<P2pPart> P2pSchedule::cut(Bytes message, int part, bool over_net) const {
   if (message == config_.traffic.usual()) {
-    const std::vector<P2pPart>& parts = usual_[remote ? 1 : 0];
+    const std::vector<P2pPart>& parts = usual_[over_net ? 1 : 0];
     const auto number = static_cast<std::size_t>(part);
     return number < parts.size() ? std::optional(parts[number]) : std::nullopt;
   }
-  const P2pSplit split = p2p_split(config_.plan.rules, message, remote);
+  const P2pSplit split = p2p_split(config_.plan.rules, message, over_net);
   if (part >= split.parts) return std::nullopt;
-  return p2p_part(config_.plan.rules, message, split, part, remote);
+  return p2p_part(config_.plan.rules, message, split, part, over_net);
 }
 
 /// Of the message between two ranks, which a channel has, if there are as many.
@@ -347,7 +351,7 @@ std::optional<ExchangeLane> P2pSchedule::lane(int from, int to, int channel, int
   if (message.count == P2pTraffic::kNone) return std::nullopt;
   const int part = part_for(round, from, to, channel);
   if (part >= rules.channels.per_peer) return std::nullopt;
-  const auto found = cut(message, part, is_remote(from, to));
+  const auto found = cut(message, part, goes_over_net(from, to));
   if (!found) return std::nullopt;
   ExchangeLane out;
   out.bytes = found->size;
@@ -473,7 +477,7 @@ std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& 
   ExchangeWay way;
   each_message([&](int rank, int to, int round, Bytes message) {
     for (int part = 0; part < rules.channels.per_peer; ++part) {
-      const auto found = cut(message, part, is_remote(rank, to));
+      const auto found = cut(message, part, goes_over_net(rank, to));
       if (!found) break;
       const int base = rounds_.base(round, rank, to);
       const int channel = p2p_channel(rules.version, channels(), base, part);

@@ -58,7 +58,7 @@ class P2pSchedule final : public ExchangeSchedule {
   std::vector<MessageKind> kinds() const;
 
  private:
-  std::optional<P2pPart> cut(Bytes message, int part, bool remote) const;
+  std::optional<P2pPart> cut(Bytes message, int part, bool over_net) const;
   int part_for(int round, int from, int to, int channel) const;
   void way_between(int rank, int to, int channel, Protocol protocol, ExchangeWay& way) const;
   bool add_round(int rank, int channel, int round, int call, ExchangeBatch& batch) const;
@@ -68,7 +68,7 @@ class P2pSchedule final : public ExchangeSchedule {
   void each_message(const Visit& visit) const;
   struct LinksOfKind;
   std::vector<LinksOfKind> links_of_kinds() const;
-  std::uint64_t chunks_of(Bytes message, bool remote) const;
+  std::uint64_t chunks_of(Bytes message, bool over_net) const;
   int round_of(const ExchangeLane& lane) const {
     return static_cast<int>(lane.tag) % rounds_.count();
   }
@@ -80,6 +80,10 @@ class P2pSchedule final : public ExchangeSchedule {
   void join_receives(int rank, int channel, std::vector<ExchangeLane>& lanes) const;
   int gpus() const { return config_.members.gpus_per_node(); }
   bool is_remote(int a, int b) const { return a / gpus() != b / gpus(); }
+  /// What NCCL cuts a message by: two GPUs of a node may have no other way either.
+  bool goes_over_net(int a, int b) const {
+    return a != b && (is_remote(a, b) || ways_.hop(a, b) == HopKind::net);
+  }
 
   Config config_;
   std::array<ProtocolCosts, kProtocols> costs_;  ///< on the nodes' GPUs
@@ -90,7 +94,7 @@ class P2pSchedule final : public ExchangeSchedule {
   /// channels + channel].
   std::vector<int> part_of_channel_;
   std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
-  /// Parts of messages of the usual size, inside of a node and to another one.
+  /// Parts of messages of the usual size, without and over the network.
   std::array<std::vector<P2pPart>, 2> usual_;
 };
 

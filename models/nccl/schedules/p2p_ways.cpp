@@ -90,8 +90,9 @@ std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protoc
     pattern.routes.push_back(route(from.nic, to.nic, planned.network));
     for (const NicRoute& other : planned.beside)
       pattern.routes.push_back(route(other.from_nic, other.to_nic, other.links));
-    pattern.proxy = members_.rank(members_.nodes().front(), planned.proxy_gpu);
   }
+  if (pattern.hop == HopKind::net)
+    pattern.proxy = members_.rank(members_.nodes().front(), planned.proxy_gpu);
   pattern.sender_flag = planned.sender_flag;
   pattern.receiver_flag = planned.receiver_flag;
   pattern.flush = planned.flush;

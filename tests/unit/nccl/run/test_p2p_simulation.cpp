@@ -386,6 +386,51 @@ TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
   CHECK(joint({"NCCL_NET=Socket"}) == std::set<std::uint32_t>{1});
 }
 
+TEST_CASE("GPUs of a node that only the network joins send by Simple, each by its own proxy") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"dgx-h100", 2, ""}, parts);
+  const Communicator communicator =
+      communicator_on(cluster, kNccl2_27_7,
+                      {"NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1", "NCCL_P2P_NET_CHUNKSIZE=65536"});
+  const CollectiveRun run = decide_call(communicator, {Collective::alltoall, 1 << 8}).run;
+  const P2pTraffic traffic(Collective::alltoall, 16, {1 << 10});
+  const P2pSchedule schedule(
+      {cluster, parts.software, run.members, run.p2p, traffic, run.transport, false});
+  const P2pRules& rules = run.p2p.rules;
+  const auto chunk = [&](bool over_net) {
+    const P2pSplit split = p2p_split(rules, {1 << 10}, over_net);
+    return p2p_part(rules, {1 << 10}, split, 0, over_net).chunk;
+  };
+  REQUIRE(chunk(true) != chunk(false));
+  const std::uint32_t per_rank = schedule.blocks() / 16;
+  ExchangeBatch batch;
+  ExchangeWay way;
+  int messages = 0;
+  for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
+    for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
+      for (const ExchangeLane& lane : batch.sends) {
+        schedule.way(block, lane, way);
+        CHECK(way.relayed);
+        CHECK(way.send_thread == block / per_rank);
+        CHECK(lane.chunk == chunk(true));
+        ++messages;
+      }
+    }
+  }
+  CHECK(messages == 16 * 15);
+}
+
+TEST_CASE("alike groups of a host: sends and receives have the channels that they find") {
+  const PartsCatalogue parts = load_catalogue();
+  const Cluster cluster = load_cluster({"rtx-pro-6000-8:nics=8", 2, ""}, parts);
+  const Communicator made =
+      communicator_on(cluster, kNccl2_30_7,
+                      {"NCCL_P2P_LEVEL=PHB", "NCCL_SHM_DISABLE=1", "NCCL_NETDEVS_POLICY=MAX:1"});
+  REQUIRE(made.joined.size() == 1);
+  REQUIRE(!made.domain_nics.empty());
+  CHECK(p2p_plan(made).rules.channels.channels == 4);
+}
+
 TEST_CASE("messages that begin beside multiples of 16 bytes are copied byte by byte") {
   const P2pTraffic odd(Collective::alltoall, 4, {(1 << 20) + 8});
   CHECK(P2pTraffic(Collective::alltoall, 4, {1 << 20}).is_aligned(1, 16));
