@@ -235,12 +235,19 @@ class Validation {
     return numbers_[key] = times_.add(*setup.cluster, run);
   }
 
+  /// One rack tells nothing of several, nor do racks of fewer trays.
+  static bool has_racks_as(const Communicator& whole, const Communicator& fewer) {
+    if (whole.nodes == 1 || whole.hosts == whole.nodes) return true;
+    return fewer.nodes > 1 && fewer.hosts / fewer.nodes == whole.hosts / whole.nodes;
+  }
+
   /// Of a call like the point's; nothing where there is none.
   std::optional<std::size_t> number_at(const MeasuredPoint& point, const CallAt& at) {
     const MappedRun& mapped = setups_[point.run]->mapped;
     if (!mapped.without_gdr.empty() && at.nodes != mapped.nodes) return std::nullopt;
     const Setup& there = setup_on(*setups_[point.run], at.nodes);
-    if (there.refused) return std::nullopt;
+    if (there.refused || !has_racks_as(*setups_[point.run]->communicator, *there.communicator))
+      return std::nullopt;
     MeasuredPoint other = point;
     other.size = at.size;
     const std::optional<DecidedCall> call = decide(there, other);

@@ -186,6 +186,19 @@ TEST_CASE("trays of a rack are one node, without NICs if need be") {
         microseconds_of(run_bench(config, parts()).blocks[0].rows[0].call_time()));
 }
 
+TEST_CASE("what one rack takes tells nothing of two") {
+  // Of two racks of 16 trays each GPU sends half of 8 GiB to the other rack, over two NICs of
+  // 50 GB/s at most; one rack has no NIC in its way.
+  const auto time_us = [](const std::string& nodes_ranks) {
+    return validated("r,alltoall,GB300,nvl72,roce,4," + nodes_ranks + ",8,400,2.28.7,,,,,,s\n",
+                     "r,8589934592,180191,,\n", Predictor::simulation)
+        .predictions[0]
+        .time_us;
+  };
+  CHECK(time_us("16,64") < 20e3);
+  CHECK(time_us("32,128") > 4294.967296 / 0.1);
+}
+
 TEST_CASE("a run that cannot be mapped, or that NCCL refuses, is left out with the reason") {
   const std::string refused =
       "r,all_gather,H100,nvswitch,none,8,1,8,,,2.27.7,NCCL_ALGO=Tree,,,,,s\n"
