@@ -302,11 +302,12 @@ class Calibration {
                      counted(std::ssize(recipe()), "parameter")));
     Slopes first = slopes(start, at);
     count_runs(first);
-    pin(identify(problem_, at, first));
+    std::vector<Identified> found = identify(problem_, at, first);
+    keep_to_limits(first, found);
+    pin(found);
     for (std::size_t k = 0; k < first.size(); ++k) {
       if (pinned(k)) first[k].assign(first[k].size(), 0);
     }
-    check_limits(first);
     fitted_ = robust_fit(problem_, std::move(at), std::move(first));
     say_(fmt::format("fitted in {}: cost {:.1f} -> {:.1f}", counted(fitted_.rounds, "round"),
                      fitted_.cost_before, fitted_.cost));
@@ -330,27 +331,20 @@ class Calibration {
     }
   }
 
-  void check_limits(const Slopes& slopes) const {
+  /// Of each network and each kind of node.
+  void keep_to_limits(const Slopes& slopes, std::vector<Identified>& found) const {
     constexpr std::size_t kOfNode = 20, kOfNetwork = 6;
-    std::map<std::pair<bool, std::string>, std::set<std::string>> free;
+    std::map<std::pair<bool, std::string>, std::set<std::size_t>> by_part;
     for (std::size_t k = 0; k < slopes.size(); ++k) {
-      if (pinned(k)) continue;
       const bool network = is_network_figure(recipe()[k].paths.front());
       for (std::size_t i = 0; i < points_.size(); ++i) {
         if (std::abs(slopes[k][i]) <= kTouched) continue;
         const RunParts& run = run_parts_[measured().points[points_[i]].run];
-        free[{network, network ? run.key.network : run.key.hardware}].insert(recipe()[k].name);
+        by_part[{network, network ? run.key.network : run.key.hardware}].insert(k);
       }
     }
-    for (const auto& [key, names] : free) {
-      const std::size_t most = key.first ? kOfNetwork : kOfNode;
-      if (names.size() <= most) continue;
-      throw Error(Place{config_.recipe.file, 0, "parameters"},
-                  fmt::format("{} are free for {} {}, more than {}: {}", names.size(),
-                              key.first ? "the network" : "the node", key.second, most,
-                              fmt::join(names, ", ")),
-                  "leave some of them at the catalogue's values");
-    }
+    for (const auto& [part, those] : by_part)
+      keep_best(found, {those.begin(), those.end()}, part.first ? kOfNetwork : kOfNode);
   }
 
   /// The fit as it is written down: four digits, which also are what is predicted with.

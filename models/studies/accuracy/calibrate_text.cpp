@@ -49,6 +49,8 @@ std::string why_pinned(const CalibrateResult& result, const FittedParameter& par
       if (identified.correlation == 0) return "others together do the same";
       return fmt::format("cannot be told apart from {} (correlation {:.2f}) and others",
                          result.recipe.parameters[identified.other].name, identified.correlation);
+    case Identified::Verdict::crowded:
+      return "the data say more of others, and no more are fitted of one network or node";
     case Identified::Verdict::free:
       break;
   }

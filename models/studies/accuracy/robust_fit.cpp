@@ -260,6 +260,17 @@ std::vector<Identified> identify(const FitProblem& problem, const Vector& at,
   return out;
 }
 
+void keep_best(std::vector<Identified>& found, const std::vector<std::size_t>& these,
+               std::size_t most) {
+  std::vector<std::size_t> free;
+  for (const std::size_t k : these) {
+    if (found[k].verdict == Identified::Verdict::free) free.push_back(k);
+  }
+  std::ranges::stable_sort(free, {}, [&](std::size_t k) { return found[k].width_ratio; });
+  for (std::size_t i = most; i < free.size(); ++i)
+    found[free[i]].verdict = Identified::Verdict::crowded;
+}
+
 Vector fit_deviations(const FitProblem& problem, const Vector& residuals, const Slopes& slopes) {
   constexpr double kNormal = 1.4826;  // standard deviation / median absolute deviation
   Vector sizes;

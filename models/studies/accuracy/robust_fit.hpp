@@ -49,7 +49,7 @@ FitResult robust_fit(const FitProblem& problem, Vector at, Slopes slopes, Vector
 
 /// What the data say of one parameter.
 struct Identified {
-  enum class Verdict { free, untouched, weak, correlated };
+  enum class Verdict { free, untouched, weak, correlated, crowded };
   Verdict verdict = Verdict::free;
   std::size_t other = 0;  ///< correlated with it most
   double correlation = 0;
@@ -58,6 +58,10 @@ struct Identified {
 /// Parameters that no residual depends on, that move less than the prior allows anyway, or that a
 /// combination of the others replaces: pinned one by one, the least determined first.
 std::vector<Identified> identify(const FitProblem& problem, const Vector& at, const Slopes& slopes);
+
+/// Of the free ones among `these` so many stay free: those that the data say most of.
+void keep_best(std::vector<Identified>& found, const std::vector<std::size_t>& these,
+               std::size_t most);
 
 /// Standard deviations of the parameters: from the curvature of the cost, times the scatter of the
 /// residuals by a robust measure where it is above the noise.

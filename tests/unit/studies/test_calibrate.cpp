@@ -135,6 +135,19 @@ TEST_CASE("what data cannot tell is refused") {
   CHECK(found[4].verdict == Verdict::free);
 }
 
+TEST_CASE("of one part no more are free than so many, those that data say most of") {
+  std::vector<Identified> found(5);
+  for (std::size_t k = 0; k < found.size(); ++k)
+    found[k].width_ratio = 0.8 - 0.1 * static_cast<double>(k);  // 4 is told best
+  found[4].verdict = Verdict::weak;
+  keep_best(found, {0, 1, 3, 4}, 2);
+  CHECK(found[0].verdict == Verdict::crowded);
+  CHECK(found[1].verdict == Verdict::free);
+  CHECK(found[2].verdict == Verdict::free);  // of another part
+  CHECK(found[3].verdict == Verdict::free);
+  CHECK(found[4].verdict == Verdict::weak);
+}
+
 TEST_CASE("calibration finds what made synthetic measurements") {
   const CalibrateResult result =
       calibrated(std::string(kLaunch) + kNvlink,
