@@ -37,6 +37,7 @@ class Line {
   bool is_affordable(const CallAt& at, std::uint64_t most, bool cut_alike) const {
     const std::optional<CallSize> size = size_of_(at);
     return size && size->simulated <= most && size->takes_as(*size_) &&
+           (is_by_rank() || size->cut.parts == size_->cut.parts) &&
            (!cut_alike || size->cut == size_->cut);
   }
 
@@ -92,14 +93,14 @@ void add_cut_of_messages(const CollectiveRun& run, CallSize& size) {
   const P2pSplit split = p2p_split(rules, message, rules.several_nodes);
   const P2pPart first = p2p_part(rules, message, split, 0, rules.several_nodes);
   const P2pTraffic traffic(run.collective, rules.ranks, message, run.root);
-  size.parts = split.parts;
-  size.cut = {first.chunk.count / run.element_bytes, traffic.is_aligned(run.root, kP2pPack)};
+  size.cut = {first.chunk.count / run.element_bytes, split.parts,
+              traffic.is_aligned(run.root, kP2pPack)};
 }
 
 }  // namespace
 
 CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated) {
-  CallSize out{simulated, run.algorithm, run.protocol, run.channels, 1, {}, growth_of(run)};
+  CallSize out{simulated, run.algorithm, run.protocol, run.channels, {}, growth_of(run)};
   if (run.custom != nullptr || run.traffic != nullptr) return out;
   if (!run.has_algorithm()) {
     add_cut_of_messages(run, out);

@@ -32,6 +32,7 @@ enum class Growth {
 /// Into what a call is cut.
 struct CallCut {
   std::int64_t chunk = 0;  ///< elements at a time, of a channel's first part
+  int parts = 1;           ///< of each message of sends and receives, for as many channels
   bool in_packs = true;    ///< sends and receives begin where whole packs do (kP2pPack)
 
   bool operator==(const CallCut&) const = default;
@@ -43,14 +44,12 @@ struct CallSize {
   Algorithm algorithm{};
   Protocol protocol{};
   int channels = 0;
-  int parts = 1;  ///< of each message of sends and receives: the channels that it goes over
   CallCut cut;
   Growth growth = Growth::node;
 
   /// NCCL takes the same for both, the cut apart.
   bool takes_as(const CallSize& other) const {
-    return algorithm == other.algorithm && protocol == other.protocol &&
-           channels == other.channels && parts == other.parts;
+    return algorithm == other.algorithm && protocol == other.protocol && channels == other.channels;
   }
 };
 /// Of the call, which takes so many.
@@ -78,12 +77,12 @@ class SharesTime {
 
 /// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of
 /// half and a quarter of its size or of its nodes, or less, for which NCCL takes the same
-/// algorithm, protocol, channels and parts of a message:
+/// algorithm, protocol and channels:
 /// - over nodes, if each rank has bytes of its own for the others (fewer of them would go in other
-///   chunks);
+///   chunks; into how many parts each is cut matters little, as all together take all channels);
 /// - else over sizes, of kLongCall and more, that are cut alike: every further byte of a long
 ///   message costs the same;
-/// - else over nodes.
+/// - else over nodes, with messages in as many parts.
 /// Where there are none, the same with kWholeTimes as many slices, the call itself first. Last,
 /// over sizes that are cut otherwise. None: nor is there that, or `size_of` says that there is no
 /// such call.

@@ -97,7 +97,7 @@ TEST_CASE("a mistake that is met when a case runs says which case") {
           std::string text = kScenario + cases + "topology: dgx-h10}\n";
           text.replace(text.find("bench"), 5, "whatif");
           run_scenario(parse_scenario(text, "s.yaml"), load_catalogue());
-        }).starts_with("s.yaml: unknown topology \"dgx-h10\""));
+        }).starts_with("unknown topology \"dgx-h10\""));
 }
 
 TEST_CASE("mistakes in what is asked") {

@@ -111,17 +111,28 @@ TEST_CASE("affordable: messages in as many parts, and in packs or not, are cut a
     return size_of_call(decide_call(communicator, {collective, bytes, 1, 0}).run, 0);
   };
   // A part inside a node is 32 chunks of 512 KiB at most, 16 MiB, and there are 32 channels.
-  const CallSize many = size(Collective::sendrecv, 512 * kMiB);
-  CHECK(many.parts == 32);
-  CHECK(size(Collective::sendrecv, 256 * kMiB).parts == 16);
-  CHECK_FALSE(size(Collective::sendrecv, 256 * kMiB).takes_as(many));
-  CHECK(size(Collective::sendrecv, 1'024 * kMiB).takes_as(many));
-  CHECK(size(Collective::sendrecv, 1'024 * kMiB).cut == many.cut);
+  CHECK(size(Collective::sendrecv, 256 * kMiB).cut.parts == 16);
+  CHECK(size(Collective::sendrecv, 512 * kMiB).cut.parts == 32);
+  CHECK(size(Collective::sendrecv, 1'024 * kMiB).cut == size(Collective::sendrecv, 512 * kMiB).cut);
   // Messages of an all-to-all follow one another: none but the first begins at a multiple of 16 B.
   const std::int64_t odd = 512 * kMiB + 4;
   CHECK(size(Collective::alltoall, odd - 4).cut.in_packs);
   CHECK_FALSE(size(Collective::alltoall, odd).cut.in_packs);
   CHECK(size(Collective::sendrecv, odd).cut.in_packs);
+}
+
+TEST_CASE("affordable: fewer nodes tell of one message for each rank if it has as many parts") {
+  // Two parts below 16 nodes, one from there on.
+  const auto told = [](CallAt at, Growth growth) {
+    return affordable(at, 400, [growth](const CallAt& there) {
+      std::optional<CallSize> out = Slices{.growth = growth}(there);
+      out->cut.parts = there.nodes < 16 ? 2 : 1;
+      return out;
+    });
+  };
+  CHECK(told({64, {10 * kMiB}}, Growth::node)[0].at == CallAt{32, {10 * kMiB}});
+  CHECK(told({32, {20 * kMiB}}, Growth::node).size() == 1);  // all 640: 16 and 8 are unlike
+  CHECK(told({32, {20 * kMiB}}, Growth::rank)[0].at == CallAt{16, {10 * kMiB}});
 }
 
 TEST_CASE("affordable: bytes of each rank are told on fewer nodes, as many for each") {
