@@ -312,11 +312,13 @@ template void Executor<PlainStamp>::lay_path(std::span<const std::uint32_t>, boo
 template void Executor<PlainStamp>::find_plain();
 template void Executor<PlainStamp>::find_alike();
 template std::vector<bool> Executor<PlainStamp>::joints() const;
+template bool Executor<PlainStamp>::goes_in_step(const Connection&) const;
 template void Executor<PlainStamp>::lay_legs();
 template void Executor<CausalStamp>::lay_path(std::span<const std::uint32_t>, bool);
 template void Executor<CausalStamp>::find_plain();
 template void Executor<CausalStamp>::find_alike();
 template std::vector<bool> Executor<CausalStamp>::joints() const;
+template bool Executor<CausalStamp>::goes_in_step(const Connection&) const;
 template void Executor<CausalStamp>::lay_legs();
 
 }  // namespace fabricast
