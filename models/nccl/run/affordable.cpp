@@ -86,28 +86,29 @@ Growth growth_of(const CollectiveRun& run) {
   return run.algorithm == Algorithm::collnet_chain ? Growth::node : Growth::depth;
 }
 
-/// What is cut otherwise from call to call of sends and receives.
-void add_cut_of_messages(const CollectiveRun& run, CallSize& size) {
+CallCut cut_of_messages(const CollectiveRun& run) {
   const P2pRules& rules = run.p2p.rules;
   const Bytes message{run.count * run.element_bytes};
   const P2pSplit split = p2p_split(rules, message, rules.several_nodes);
   const P2pPart first = p2p_part(rules, message, split, 0, rules.several_nodes);
   const P2pTraffic traffic(run.collective, rules.ranks, message, run.root);
-  size.cut = {first.chunk.count / run.element_bytes, split.parts,
-              traffic.is_aligned(run.root, kP2pPack)};
+  return {first.chunk.count / run.element_bytes, split.parts,
+          traffic.is_aligned(run.root, kP2pPack)};
+}
+
+CallCut cut_of(const CollectiveRun& run) {
+  if (run.custom != nullptr || run.traffic != nullptr) return {};
+  if (!run.has_algorithm()) return cut_of_messages(run);
+  const std::vector<ChannelPart> parts = partition_of(run, run.members).parts;
+  CallCut out;
+  if (!parts.empty()) out.chunk = parts.front().chunk_elements;
+  return out;
 }
 
 }  // namespace
 
 CallSize size_of_call(const CollectiveRun& run, std::uint64_t simulated) {
-  CallSize out{simulated, run.algorithm, run.protocol, run.channels, {}, growth_of(run)};
-  if (run.custom != nullptr || run.traffic != nullptr) return out;
-  if (!run.has_algorithm()) {
-    add_cut_of_messages(run, out);
-  } else if (const Partition cut = partition_of(run, run.members); !cut.parts.empty()) {
-    out.cut.chunk = cut.parts.front().chunk_elements;
-  }
-  return out;
+  return {simulated, run.algorithm, run.protocol, run.channels, cut_of(run), growth_of(run)};
 }
 
 std::vector<CallShare> affordable(
