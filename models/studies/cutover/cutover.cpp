@@ -79,6 +79,8 @@ class Study {
     for (const int n : nodes) add_place(topology, n);
     check_custom();
     for (std::size_t i = 0; i < places_.size(); ++i) add_column(i);
+    if (const auto& last = result_.columns.back().cells.back(); contenders().empty() && last)
+      decide_call(places_.back().communicator, call_of(last->count));  // says why NCCL refuses it
     simulate_cells();
     for (CutoverColumn& column : result_.columns) rank(column);
     find_cutovers();

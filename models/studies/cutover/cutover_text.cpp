@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/counted.hpp"
 #include "text/quoting.hpp"
 #include "text/text_table.hpp"
 #include "text/unit_text.hpp"
@@ -127,7 +128,8 @@ std::string cutovers_text(const CutoverResult& result) {
   std::string out = "# Cutover sizes (in brackets: where the two are within ";
   out += fmt::format("{:.0f} %, which is how far such ratios are off):\n", 100 * kNear);
   for (const CutoverColumn& column : result.columns) {
-    out += fmt::format("#   {} nodes, {} ranks\n", column.nodes, column.ranks);
+    out +=
+        fmt::format("#   {}, {}\n", counted(column.nodes, "node"), counted(column.ranks, "rank"));
     out += fmt::format("#     fastest: {}\n", sequence(result, column, column.fastest, false));
     out += fmt::format("#     NCCL:    {}\n", sequence(result, column, column.chosen, true));
   }
