@@ -21,16 +21,7 @@ from pathlib import Path
 JUNK = 10_000
 PARALLEL = 100
 ROOT = Path(__file__).resolve().parents[2]
-# Minutes of passes, in one piece.
-LONG_QUEUE = """kind: serve
-model: llama-3-8b
-topology: hgx-h100
-nodes: 1
-precision: bf16
-prompt: 100
-output: 8000
-load: {requests_per_s: 20, requests: 1000000, spread: 0.5}
-"""
+LONG_QUEUE = (ROOT / "tests/data/questions/long-queue.yaml").read_text()
 INSPECTOR = ROOT / "tests/data/records/inspector/v4.0-real-line.log"
 
 

@@ -16,18 +16,10 @@ from sweep_runs import SWEEP, points, reports
 
 POINTS = 72
 KILLS = 20
-# Minutes of passes, in one piece.
-LONG_QUEUE = """kind: sweep
+QUESTIONS = Path(__file__).resolve().parent.parent / "data/questions"
+LONG_QUEUE = f"""kind: sweep
 name: queue
-question:
-  kind: serve
-  model: llama-3-8b
-  topology: hgx-h100
-  nodes: 1
-  precision: bf16
-  prompt: 100
-  output: 8000
-  load: {requests_per_s: 20, requests: 1000000, spread: 0.5}
+question: {QUESTIONS}/long-queue.yaml
 axes:
   prompt: [100]
 """

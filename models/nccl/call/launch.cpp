@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/nccl/call/message_cut.hpp"
+
 namespace fabricast {
 namespace {
 
@@ -25,10 +27,8 @@ std::int64_t messages_of(const CollectiveRun& run, std::int64_t ranks, std::int6
 int blocks_of(const CollectiveRun& run, const Members& members) {
   if (run.has_algorithm()) return working_channels(run, members);
   const int peers = run.collective == Collective::sendrecv ? 1 : members.ranks();
-  const Bytes message{
-      message_size(run.collective, run.count, run.element_bytes, members.ranks()).count / peers};
-  const P2pRules& rules = run.p2p.rules;
-  return std::min(run.channels, peers * p2p_split(rules, message, rules.several_nodes).parts);
+  const P2pCut cut = message_cut(run, run.p2p.rules.several_nodes);
+  return std::min(run.channels, peers * cut.split.parts);
 }
 
 Duration launch_of(const CollectiveRun& run, const Cluster& cluster,

@@ -71,14 +71,9 @@ DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call) 
 }
 
 std::optional<P2pCut> p2p_cut(const CollectiveRun& run, int ranks, bool remote) {
-  const P2pRules& rules = run.p2p.rules;
   const bool alone = run.members.gpus_per_node() == 1;
-  if (remote ? !rules.several_nodes : alone && ranks > 1) return std::nullopt;
-  const Bytes message{run.count * run.element_bytes};
-  P2pCut cut;
-  cut.split = p2p_split(rules, message, remote);
-  cut.part = p2p_part(rules, message, cut.split, 0, remote);
-  return cut;
+  if (remote ? !run.p2p.rules.several_nodes : alone && ranks > 1) return std::nullopt;
+  return message_cut(run, remote);
 }
 
 }  // namespace fabricast

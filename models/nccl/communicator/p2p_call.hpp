@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "models/nccl/call/message_cut.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/sendrecv/p2p_plan.hpp"
 
@@ -16,10 +17,6 @@ DecidedCall decide_p2p_call(const Communicator& communicator, const Call& call);
 
 /// How the messages of a call are cut: those to other nodes, those inside a node. None where there
 /// are no such messages.
-struct P2pCut {
-  P2pSplit split;
-  P2pPart part;  ///< the first
-};
 std::optional<P2pCut> p2p_cut(const CollectiveRun& run, int ranks, bool remote);
 
 }  // namespace fabricast

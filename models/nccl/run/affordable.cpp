@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/nccl/call/message_cut.hpp"
 #include "models/nccl/sendrecv/p2p_traffic.hpp"
 
 namespace fabricast {
@@ -88,11 +89,9 @@ Growth growth_of(const CollectiveRun& run) {
 
 CallCut cut_of_messages(const CollectiveRun& run) {
   const P2pRules& rules = run.p2p.rules;
-  const Bytes message{run.count * run.element_bytes};
-  const P2pSplit split = p2p_split(rules, message, rules.several_nodes);
-  const P2pPart first = p2p_part(rules, message, split, 0, rules.several_nodes);
-  const P2pTraffic traffic(run.collective, rules.ranks, message, run.root);
-  return {first.chunk.count / run.element_bytes, split.parts,
+  const P2pCut cut = message_cut(run, rules.several_nodes);
+  const P2pTraffic traffic(run.collective, rules.ranks, {run.count * run.element_bytes}, run.root);
+  return {cut.part.chunk.count / run.element_bytes, cut.split.parts,
           traffic.is_aligned(run.root, kP2pPack)};
 }
 

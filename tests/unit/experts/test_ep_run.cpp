@@ -6,19 +6,15 @@
 #include "models/experts/ep_run.hpp"
 #include "models/io/topologies/load.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/starting_kernels.hpp"
 
 using namespace fabricast;
+using namespace fabricast::testing;
 
 namespace {
 
 /// No cost but 10 us of start, on every kind of GPU.
-ExpertKernels free_kernels() {
-  ExpertKernels out;
-  ModeCosts costs;
-  for (PhaseCosts& phase : costs.phases) phase.start = microseconds(10);
-  for (auto& mode : out.modes) mode = {costs};
-  return out;
-}
+ExpertKernels free_kernels() { return starting_kernels(microseconds(10)); }
 
 /// Every token to both ranks: two experts, one each.
 ExpertCall both(int tokens) {

@@ -6,19 +6,15 @@
 #include "models/io/topologies/load.hpp"
 #include "models/studies/training/step.hpp"
 #include "tests/unit/error_text.hpp"
+#include "tests/unit/starting_kernels.hpp"
 
 using namespace fabricast;
+using namespace fabricast::testing;
 
 namespace {
 
 /// Kernels that take 100 us, there and back, of whatever.
-ExpertKernels slow_kernels() {
-  ExpertKernels out;
-  ModeCosts costs;
-  for (PhaseCosts& phase : costs.phases) phase.start = microseconds(50);
-  for (auto& mode : out.modes) mode = {costs};
-  return out;
-}
+ExpertKernels slow_kernels() { return starting_kernels(microseconds(50)); }
 
 StepConfig moe_step(const std::string& more) {
   return parse_step(

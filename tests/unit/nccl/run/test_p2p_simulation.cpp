@@ -164,20 +164,25 @@ void check_ways(const P2pSchedule& schedule) {
   CHECK(told == asked);
 }
 
+/// visit(block, batch) for each batch of each block.
+template <class Visit>
+void each_batch(const P2pSchedule& schedule, const Visit& visit) {
+  ExchangeBatch batch;
+  for (std::uint32_t block = 0; block < schedule.blocks(); ++block)
+    for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) visit(block, batch);
+}
+
 void check_schedule(const P2pSchedule& schedule, const P2pLedger& ledger) {
   check_ways(schedule);
   std::set<Pair> sent, received;
   std::size_t sends = 0, receives = 0;
-  ExchangeBatch batch;
-  for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
-    for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
-      REQUIRE(std::max(batch.sends.size(), batch.receives.size()) <= 8);
-      for (const ExchangeLane& lane : batch.sends) sent.insert({block, lane.peer});
-      for (const ExchangeLane& lane : batch.receives) received.insert({lane.peer, block});
-      sends += batch.sends.size();
-      receives += batch.receives.size();
-    }
-  }
+  each_batch(schedule, [&](std::uint32_t block, const ExchangeBatch& batch) {
+    REQUIRE(std::max(batch.sends.size(), batch.receives.size()) <= 8);
+    for (const ExchangeLane& lane : batch.sends) sent.insert({block, lane.peer});
+    for (const ExchangeLane& lane : batch.receives) received.insert({lane.peer, block});
+    sends += batch.sends.size();
+    receives += batch.receives.size();
+  });
   CHECK(sent == ledger.messages);
   CHECK(received == ledger.messages);
   CHECK(sends == ledger.messages.size());  // none twice
@@ -367,18 +372,15 @@ TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
     const P2pTraffic traffic(Collective::alltoall, 16, {1 << 16});
     const Members members = Members::first(2, 8);
     const P2pSchedule schedule({cluster, parts.software, members, plan, traffic, rules, false});
-    ExchangeBatch batch;
     std::set<std::uint32_t> out;
-    for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
-      for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
-        for (const ExchangeLane& lane : batch.receives) {
-          const bool is_remote =
-              lane.peer / (schedule.blocks() / 2) != block / (schedule.blocks() / 2);
-          if (is_remote) out.insert(lane.joint);
-          if (!is_remote) CHECK(lane.joint == 1);
-        }
+    each_batch(schedule, [&](std::uint32_t block, const ExchangeBatch& batch) {
+      for (const ExchangeLane& lane : batch.receives) {
+        const bool is_remote =
+            lane.peer / (schedule.blocks() / 2) != block / (schedule.blocks() / 2);
+        if (is_remote) out.insert(lane.joint);
+        if (!is_remote) CHECK(lane.joint == 1);
       }
-    }
+    });
     return out;
   };
   CHECK(joint({}) == std::set<std::uint32_t>{8});
@@ -403,20 +405,17 @@ TEST_CASE("GPUs of a node that only the network joins send by Simple, each by it
   };
   REQUIRE(chunk(true) != chunk(false));
   const std::uint32_t per_rank = schedule.blocks() / 16;
-  ExchangeBatch batch;
   ExchangeWay way;
   int messages = 0;
-  for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
-    for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
-      for (const ExchangeLane& lane : batch.sends) {
-        schedule.way(block, lane, way);
-        CHECK(way.relayed);
-        CHECK(way.send_thread == block / per_rank);
-        CHECK(lane.chunk == chunk(true));
-        ++messages;
-      }
+  each_batch(schedule, [&](std::uint32_t block, const ExchangeBatch& batch) {
+    for (const ExchangeLane& lane : batch.sends) {
+      schedule.way(block, lane, way);
+      CHECK(way.relayed);
+      CHECK(way.send_thread == block / per_rank);
+      CHECK(lane.chunk == chunk(true));
+      ++messages;
     }
-  }
+  });
   CHECK(messages == 16 * 15);
 }
 
@@ -455,18 +454,15 @@ TEST_CASE("messages that begin beside multiples of 16 bytes are copied byte by b
   const auto rates = [&](std::int64_t each) {
     const P2pTraffic traffic(Collective::alltoall, 8, {each});
     const P2pSchedule schedule({cluster, parts.software, members, plan, traffic, rules, false});
-    ExchangeBatch batch;
     Rates out;
-    for (std::uint32_t block = 0; block < schedule.blocks(); ++block) {
-      for (std::uint32_t cursor = 0; schedule.next(block, cursor, batch);) {
-        const auto add = [](double& sum, Bandwidth rate) {
-          sum += static_cast<double>(rate.bytes_per_s);
-        };
-        for (const ExchangeLane& lane : batch.sends) add(out.send, lane.rate);
-        for (const ExchangeLane& lane : batch.receives) add(out.receive, lane.rate);
-        for (const ExchangeBatch::Copy& copy : batch.copies) add(out.copy, copy.rate);
-      }
-    }
+    each_batch(schedule, [&](std::uint32_t /*block*/, const ExchangeBatch& batch) {
+      const auto add = [](double& sum, Bandwidth rate) {
+        sum += static_cast<double>(rate.bytes_per_s);
+      };
+      for (const ExchangeLane& lane : batch.sends) add(out.send, lane.rate);
+      for (const ExchangeLane& lane : batch.receives) add(out.receive, lane.rate);
+      for (const ExchangeBatch::Copy& copy : batch.copies) add(out.copy, copy.rate);
+    });
     return out;
   };
   const Rates whole = rates(1 << 20), bytes = rates((1 << 20) + 8);
