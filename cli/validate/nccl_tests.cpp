@@ -51,8 +51,10 @@ int run(const ValidateOptions& options, const Answers& answers) {
   config.weighs_messages = true;
   const Calibrated calibrated = load_calibrated(options.parts);
   config.bands = calibrated.bands;
-  if (config.predictor == Predictor::simulation)
+  if (config.predictor == Predictor::simulation) {
     config.left_out = left_out_catalogues(calibrated, config.measured);
+    config.left_out_bands = calibrated.left_out.bands;
+  }
   ValidateResult result;
   {
     Progress progress(answers);

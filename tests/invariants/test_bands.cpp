@@ -85,6 +85,22 @@ TEST_CASE("bands: every preset, with one call and with several in a group, whole
   CHECK(banded > 100);
 }
 
+TEST_CASE("bands: of eight GPUs that one thread launches, those of launches") {
+  BandTable bands;
+  bands.bands.push_back({{"H100_SXM5 nvswitch", "none", "", 0, 9}, 0.9, 1.1, 3});
+  bands.launches = Band{{}, 0.6, 1.4, 5};
+  BenchConfig config = bench_of("dgx-h100", 1, {Bytes{1024}});
+  const auto upper = [&](int gpus_per_thread, bool cuda_graph) {
+    config.gpus_per_thread = gpus_per_thread;
+    config.cuda_graph = cuda_graph;
+    const BenchResult result = run_bench(config, shipped_parts());
+    return band_of(result, result.blocks[0], result.blocks[0].rows[0], bands)->upper;
+  };
+  CHECK(upper(8, false) == 1.4);
+  CHECK(upper(1, false) == 1.1);
+  CHECK(upper(8, true) == 1.1);
+}
+
 TEST_CASE("bands: seeded nodes") {
   const BandTable bands = load_bands("");
   Dice random(44);

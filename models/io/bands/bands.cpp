@@ -17,7 +17,7 @@ namespace fabricast {
 namespace {
 
 /// A group's own quantiles count as its sources, its parent's as so many.
-constexpr double kParentSources = 4;
+constexpr double kParentSources = 8;
 
 using Key = std::tuple<std::string, std::string, std::string, std::size_t>;
 
@@ -94,8 +94,12 @@ void widen(FoundBand& band, const BandTable& table, std::size_t range) {
   }
 }
 
+std::string runs_of(const Band& band) {
+  return fmt::format("{} run{} of ", band.runs, band.runs == 1 ? "" : "s");
+}
+
 std::string basis_of(const Band& band, Known known) {
-  std::string out = fmt::format("{} run{} of ", band.runs, band.runs == 1 ? "" : "s");
+  std::string out = runs_of(band);
   const bool one_node = band.key.network == "none";
   const std::string on = band.key.network.empty() ? ""
                          : one_node               ? ", one node"
@@ -103,6 +107,14 @@ std::string basis_of(const Band& band, Known known) {
   if (known == Known::hardware_and_network) return out + band.key.hardware + on;
   out += "other hardware" + on;
   return known == Known::nothing ? out : fmt::format("{} ({} elsewhere)", out, to_text(known));
+}
+
+/// Where nearly all runs lie on one side, the prediction is an end of the band.
+void hold_prediction(FoundBand& band) {
+  band.lower = std::min(band.lower, 1.0);
+  band.upper = std::max(band.upper, 1.0);
+  for (double& slow : band.slow)
+    if (slow > 0) slow = std::max(slow, 1.0);
 }
 
 }  // namespace
@@ -115,9 +127,13 @@ Known nearness(const BandKey& key, const BandKey& other) {
 }
 
 BandTable make_bands(const std::vector<BandSample>& samples) {
-  Groups groups;
+  Groups groups, launches;
   std::array<Groups, kKnowns> further;
   for (const BandSample& sample : samples) {
+    if (sample.key.by_launches) {
+      add(launches, {.by_launches = true}, sample);
+      continue;
+    }
     for (std::optional<BandKey> key = sample.key; key; key = parent(*key))
       add(groups, *key, sample);
     if (sample.known != Known::hardware_and_network)
@@ -132,28 +148,57 @@ BandTable make_bands(const std::vector<BandSample>& samples) {
   for (std::size_t known = 0; known < kKnowns; ++known)
     for (const auto& [key, group] : further[known])
       out.further[known].push_back(band_of(group, nullptr));
+  for (const auto& [key, group] : launches) out.launches = band_of(group, nullptr);
   out.changes = make_change_bands(samples);
   return out;
+}
+
+BandTable bands_without(const std::vector<BandSample>& samples, const std::string& source) {
+  std::vector<BandSample> others;
+  for (const BandSample& sample : samples)
+    if (sample.source != source) others.push_back(sample);
+  return make_bands(others);
 }
 
 std::optional<FoundBand> find_band(const BandTable& table, const BandKey& wanted, Known at_most) {
   Known known = Known::nothing;
   for (const Band& band : table.bands)
     if (band.key.range == wanted.range) known = std::min(known, nearness(wanted, band.key));
-  for (std::optional<BandKey> key = wanted; key; key = parent(*key)) {
+  const auto found = [&](const Band& band) {
+    return FoundBand{band.lower, band.upper, std::max(known, at_most), band.runs, {}, band.slow};
+  };
+  // Of launches it is the host that may be unlike the measured ones, and nothing is said of it.
+  if (wanted.by_launches && table.launches && at_most == Known::hardware_and_network) {
+    FoundBand out = found(*table.launches);
+    out.basis = runs_of(*table.launches) + "hosts whose launches decide";
+    hold_prediction(out);
+    return out;
+  }
+  BandKey plain = wanted;
+  plain.by_launches = false;
+  for (std::optional<BandKey> key = plain; key; key = parent(*key)) {
     const Band* const band = find(table.bands, *key);
     if (band == nullptr) continue;
-    FoundBand out{band->lower, band->upper, std::max(known, at_most), band->runs, {}, band->slow};
+    FoundBand out = found(*band);
     out.basis = basis_of(*band, key->hardware.empty() ? out.known : Known::hardware_and_network);
     widen(out, table, wanted.range);
-    // Where nearly all runs lie on one side, the prediction is an end of the band.
-    out.lower = std::min(out.lower, 1.0);
-    out.upper = std::max(out.upper, 1.0);
-    for (double& slow : out.slow)
-      if (slow > 0) slow = std::max(slow, 1.0);
+    hold_prediction(out);
     return out;
   }
   return std::nullopt;
+}
+
+std::vector<LeftOutBand> left_out_bands(const std::vector<BandSample>& samples,
+                                        const std::string& source) {
+  const BandTable others = bands_without(samples, source);
+  std::vector<LeftOutBand> out;
+  for (const BandSample& sample : samples) {
+    if (sample.source != source) continue;
+    if (std::ranges::find(out, sample.key, &LeftOutBand::key) != out.end()) continue;
+    if (const auto band = find_band(others, sample.key))
+      out.push_back({sample.key, band->lower, band->upper, band->known});
+  }
+  return out;
 }
 
 double slow_limit(const FoundBand& band, double share) {

@@ -28,11 +28,13 @@ constexpr std::string_view to_text(Known known) {
 
 /// What a prediction is about.
 struct BandKey {
-  std::string hardware;  ///< GPU part and kind of node: "H100_SXM5 nvswitch"
-  std::string network;   ///< "ib", ... as NetKind has it; "none" inside a node
-  std::string collective;
+  std::string hardware{};  ///< GPU part and kind of node: "H100_SXM5 nvswitch"
+  std::string network{};   ///< "ib", ... as NetKind has it; "none" inside a node
+  std::string collective{};
   std::size_t range = 0;  ///< size_range()
   int generation = 0;     ///< of the GPU, its compute capability's first digit; 0 = over all
+  /// The host's thread is busy launching for as long as the call takes.
+  bool by_launches = false;
 
   bool operator==(const BandKey&) const = default;
 };
@@ -71,9 +73,13 @@ struct BandTable {
   /// Beyond Known::hardware_and_network: by range, of runs of which as much was known. Where there
   /// were none, of those of which more was.
   std::array<std::vector<Band>, kKnowns> further;
+  /// Of times that the host's launches decide: of all GPUs and sizes, since it is hosts that differ.
+  std::optional<Band> launches;
   std::vector<Band> changes;  ///< of ratios, by range (ratio_band.hpp)
 };
 BandTable make_bands(const std::vector<BandSample>& samples);
+/// Of the samples of all other sources.
+BandTable bands_without(const std::vector<BandSample>& samples, const std::string& source);
 
 /// The band of one prediction, and what it rests on. It holds the prediction.
 struct FoundBand {
@@ -91,6 +97,16 @@ double slow_limit(const FoundBand& band, double share);
 /// table is empty.
 std::optional<FoundBand> find_band(const BandTable& table, const BandKey& key,
                                    Known at_most = Known::hardware_and_network);
+
+/// A band that has not seen one source's runs, of a key of theirs.
+struct LeftOutBand {
+  BandKey key;
+  double lower = 1, upper = 1;
+  Known known{};
+};
+/// Of each different key of the source's samples, in the order of the samples.
+std::vector<LeftOutBand> left_out_bands(const std::vector<BandSample>& samples,
+                                        const std::string& source);
 
 /// "  <64KiB   -9 .. +12 %  12 runs of ..."
 std::string band_line(std::size_t range, const FoundBand& band);

@@ -59,40 +59,67 @@ void read_slow(Band& out, Reader& in) {
   if (!std::ranges::is_sorted(out.slow)) in.fail(slow_key(0), "shares of more runs are slower");
 }
 
-Band read_band(Reader& in) {
+BandKey read_key(Reader& in) {
   static const std::vector<std::string> kRanges(kSizeRangeNames.begin(), kSizeRangeNames.end());
-  Band out;
-  out.key.hardware = in.text("hardware", "");
-  out.key.network = in.text("network", "");
-  out.key.collective = in.text("collective", "");
-  out.key.range = in.choice("sizes", kRanges);
-  out.key.generation = in.whole("generation", 0, kGenerationMax, 0);
+  BandKey out;
+  out.hardware = in.text("hardware", "");
+  out.network = in.text("network", "");
+  out.collective = in.text("collective", "");
+  out.range = in.choice("sizes", kRanges);
+  out.generation = in.whole("generation", 0, kGenerationMax, 0);
+  return out;
+}
+
+/// Of a Band or LeftOutBand.
+void read_limits(auto& out, Reader& in) {
   out.lower = in.number("lower", kFactorMin, kFactorMax);
   out.upper = in.number("upper", kFactorMin, kFactorMax);
-  out.runs = in.whole("runs", 0, kRunsMax);
   if (out.lower > out.upper) in.fail("lower", "is above upper");
+}
+
+Band read_band(Reader& in, BandKey key) {
+  Band out;
+  out.key = std::move(key);
+  read_limits(out, in);
+  out.runs = in.whole("runs", 0, kRunsMax);
   read_slow(out, in);
   in.finish();
   return out;
 }
 
-std::string band_yaml(const Band& band) {
-  std::string key;
-  if (!band.key.hardware.empty())
-    key += fmt::format("hardware: {}, generation: {}, ", band.key.hardware, band.key.generation);
-  if (!band.key.network.empty()) key += fmt::format("network: {}, ", band.key.network);
-  if (!band.key.collective.empty()) key += fmt::format("collective: {}, ", band.key.collective);
+LeftOutBand read_left_out_band(Reader& in) {
+  LeftOutBand out;
+  out.key = read_key(in);
+  out.key.by_launches = in.flag("launches", false);
+  read_limits(out, in);
+  static const std::vector<std::string> kKnown(kKnownWords.begin(), kKnownWords.end());
+  out.known = static_cast<Known>(in.choice("known", kKnown));
+  in.finish();
+  return out;
+}
+
+std::string key_yaml(const BandKey& key) {
+  std::string out;
+  if (!key.hardware.empty())
+    out += fmt::format("hardware: {}, generation: {}, ", key.hardware, key.generation);
+  if (!key.network.empty()) out += fmt::format("network: {}, ", key.network);
+  if (!key.collective.empty()) out += fmt::format("collective: {}, ", key.collective);
+  return out + fmt::format("sizes: \"{}\", ", kSizeRangeNames[key.range]);
+}
+
+std::string limits_yaml(const Band& band) {
   std::string slow;
   for (std::size_t i = 0; i < kSlowShares.size() && band.slow.front() > 0; ++i)
     if (i != kUpperShare) slow += fmt::format(", {}: {:.3f}", slow_key(i), band.slow[i]);
-  return fmt::format("  - {{{}sizes: \"{}\", lower: {:.3f}, upper: {:.3f}{}, runs: {}}}\n", key,
-                     kSizeRangeNames[band.key.range], band.lower, band.upper, slow, band.runs);
+  return fmt::format("lower: {:.3f}, upper: {:.3f}{}, runs: {}", band.lower, band.upper, slow,
+                     band.runs);
 }
 
 std::string bands_yaml(const char* key, const std::vector<Band>& bands) {
   if (bands.empty()) return {};
   std::string out = fmt::format("\n{}:\n", key);
-  for (const Band& band : bands) out += band_yaml(band);
+  for (const Band& band : bands)
+    out += fmt::format("  - {{{}{}}}\n", key_yaml(band.key), limits_yaml(band));
   return out;
 }
 
@@ -116,6 +143,13 @@ LeftOutFits read_left_out(Reader in) {
                    fmt::format("{} factors of {} parameters", own.size(), out.parameters.size()));
   }
   factors.finish();
+  if (in.has("bands")) {
+    Reader bands = in.child("bands");
+    for (const std::string& source : bands.keys())
+      for (Reader& band : bands.children(source))
+        out.bands[source].push_back(read_left_out_band(band));
+    bands.finish();
+  }
   in.finish();
   return out;
 }
@@ -128,6 +162,15 @@ std::string left_out_yaml(const LeftOutFits& left_out) {
   out += "  factors:\n";
   for (const auto& [source, factors] : left_out.factors)
     out += fmt::format("    \"{}\": [{:.6g}]\n", source, fmt::join(factors, ", "));
+  if (!left_out.bands.empty()) out += "  bands:\n";
+  for (const auto& [source, bands] : left_out.bands) {
+    if (bands.empty()) continue;
+    out += fmt::format("    \"{}\":\n", source);
+    for (const LeftOutBand& band : bands)
+      out += fmt::format("      - {{{}{}lower: {:.3f}, upper: {:.3f}, known: {}}}\n",
+                         key_yaml(band.key), band.key.by_launches ? "launches: true, " : "",
+                         band.lower, band.upper, to_text(band.known));
+  }
   return out;
 }
 
@@ -146,11 +189,17 @@ Calibrated parse_calibrated(const YamlText& text, const std::string& file) {
   in.choice("kind", {"calibrated"});
   Calibrated out;
   for (auto& [path, value] : in.table("values")) out.values.push_back(read_value(path, value));
-  for (Reader& band : in.children("bands")) out.bands.bands.push_back(read_band(band));
+  const auto read_bands = [&](const char* key, std::vector<Band>& bands) {
+    for (Reader& band : in.children(key)) bands.push_back(read_band(band, read_key(band)));
+  };
+  read_bands("bands", out.bands.bands);
   for (std::size_t known = 1; known < kKnowns; ++known)
-    for (Reader& band : in.children(further_key(known)))
-      out.bands.further[known].push_back(read_band(band));
-  for (Reader& band : in.children("changes")) out.bands.changes.push_back(read_band(band));
+    read_bands(further_key(known), out.bands.further[known]);
+  read_bands("changes", out.bands.changes);
+  if (in.has("launches")) {
+    Reader launches = in.child("launches");
+    out.bands.launches = read_band(launches, {.by_launches = true});
+  }
   if (in.has("left_out")) out.left_out = read_left_out(in.child("left_out"));
   in.finish();
   return out;
@@ -167,6 +216,8 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& rem
   out += bands_yaml("bands", calibrated.bands.bands);
   for (std::size_t known = 1; known < kKnowns; ++known)
     out += bands_yaml(further_key(known), calibrated.bands.further[known]);
+  if (const std::optional<Band>& launches = calibrated.bands.launches)
+    out += fmt::format("\nlaunches: {{{}}}\n", limits_yaml(*launches));
   out += bands_yaml("changes", calibrated.bands.changes);
   return out + left_out_yaml(calibrated.left_out);
 }

@@ -29,6 +29,8 @@ struct LeftOutFits {
   std::vector<std::pair<std::string, std::vector<std::string>>> parameters;
   /// By source_key: a factor for each parameter, 1 where it stays at the catalogue's value.
   std::map<std::string, std::vector<double>> factors;
+  /// By source_key: bands of what the others measured, of the keys of the source's runs.
+  std::map<std::string, std::vector<LeftOutBand>> bands{};
 };
 
 struct Calibrated {

@@ -419,6 +419,8 @@ class Calibration {
       add_samples(source, points, part);
       append(part, all);
     }
+    for (const auto& [source, factors] : out_.left_out)
+      out_.left_out_bands[source] = left_out_bands(out_.samples, source);
     out_.unseen = std::move(all);
   }
 
@@ -452,6 +454,7 @@ class Calibration {
       BandKey key = run_parts_[measured().points[points[k]].run].key;
       key.collective = to_text(run.collective);
       key.range = size_range(measured().points[points[k]].size);
+      key.by_launches = part.predictions[k].by_launches;
       Known known = Known::nothing;
       for (const std::size_t other : others)
         known = std::min(known, nearness(key, run_parts_[other].key));

@@ -69,6 +69,7 @@ struct CalibrateResult {
   std::optional<ValidateResult> unseen;
   std::vector<BandSample> samples;                      ///< of `unseen`
   std::map<std::string, std::vector<double>> left_out;  ///< by source: factors of the refit without
+  std::map<std::string, std::vector<LeftOutBand>> left_out_bands;  ///< by source: of the others
 };
 
 /// Runs that cannot be mapped and those of is_noisy() are not fitted to. Throws Error for figures

@@ -9,6 +9,7 @@
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/accuracy/validate_text.hpp"
+#include "models/studies/shared/quantile.hpp"
 #include "text/counted.hpp"
 #include "text/text_table.hpp"
 
@@ -113,18 +114,64 @@ std::string unseen_text(const CalibrateResult& result) {
   return out + table.text();
 }
 
-std::string bands_text(const CalibrateResult& result) {
-  if (result.samples.empty()) return {};
-  const BandTable table = make_bands(result.samples);
-  std::size_t inside = 0;
-  for (const BandSample& sample : result.samples) {
-    const double ratio = std::exp(sample.log_ratio);
-    const auto band = find_band(table, sample.key);
-    if (band && band->lower <= ratio && ratio <= band->upper) ++inside;
+/// Points in bands that have not seen their source, and how wide these are.
+class BandScore {
+ public:
+  void add(const std::string& source, bool inside, double width) {
+    Own& own = by_source_[source];
+    ++own.points;
+    own.inside += inside ? 1 : 0;
+    widths_.push_back(width);
   }
-  return fmt::format("\nBands of 80 % from these: {:.1f} % of {} lie inside.\n",
-                     100 * static_cast<double>(inside) / static_cast<double>(result.samples.size()),
-                     counted(std::ssize(result.samples), "point"));
+  /// What, the mean of sources' shares, of all points, the median of upper / lower.
+  std::vector<std::string> cells(std::string_view what) const {
+    double shares = 0, points = 0, inside = 0;
+    for (const auto& [source, own] : by_source_) {
+      shares += own.inside / own.points;
+      points += own.points;
+      inside += own.inside;
+    }
+    return {std::string(what), fmt::format("{}", by_source_.size()),
+            percent(shares / static_cast<double>(by_source_.size())), percent(inside / points),
+            fmt::format("{:.2f}", median(widths_))};
+  }
+  bool empty() const { return by_source_.empty(); }
+
+ private:
+  struct Own {
+    double points = 0, inside = 0;
+  };
+  static std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+  std::map<std::string, Own> by_source_;
+  std::vector<double> widths_;
+};
+
+std::string bands_text(const CalibrateResult& result) {
+  if (result.left_out_bands.empty()) return {};
+  std::array<BandScore, kSizeRanges> ranges;
+  std::array<BandScore, kKnowns> knowns;
+  for (const BandSample& sample : result.samples) {
+    const std::vector<LeftOutBand>& own = result.left_out_bands.at(sample.source);
+    const auto band = std::ranges::find(own, sample.key, &LeftOutBand::key);
+    if (band == own.end()) continue;
+    const double ratio = std::exp(sample.log_ratio);
+    const bool inside = band->lower <= ratio && ratio <= band->upper;
+    for (BandScore* score :
+         {&ranges[sample.key.range], &knowns[static_cast<std::size_t>(band->known)]})
+      score->add(sample.source, inside, band->upper / band->lower);
+  }
+  TextTable table("  ");
+  table.add({"", "sources", "mean of sources", "of points", "upper / lower"});
+  const auto add = [&](std::string_view what, const BandScore& score) {
+    if (!score.empty()) table.add(score.cells(what));
+  };
+  for (std::size_t i = 0; i < kSizeRanges; ++i) add(kSizeRangeNames[i], ranges[i]);
+  for (std::size_t i = 0; i < kKnowns; ++i) add(kKnownWords[i], knowns[i]);
+  for (int column = 1; column <= 4; ++column) table.align_right(column);
+  return "\nPoints inside 80 % bands made of the other sources' runs, by size and by what those "
+         "measured:\n" +
+         table.text();
 }
 
 }  // namespace
@@ -197,6 +244,7 @@ Calibrated calibrated_of(const CalibrateResult& result) {
   for (const CalibrationParameter& parameter : result.recipe.parameters)
     out.left_out.parameters.emplace_back(parameter.name, parameter.paths);
   out.left_out.factors = result.left_out;
+  out.left_out.bands = result.left_out_bands;
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "models/io/bands/band_key.hpp"
 #include "models/io/bands/size_range.hpp"
 #include "models/io/tuners/load_tuner.hpp"
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/settings.hpp"
 #include "models/nccl/registered/registered_question.hpp"
@@ -63,9 +64,11 @@ class Validation {
     result_.slices_max = config.slices_max;
     result_.measured = std::move(config.measured);
     bands_ = std::move(config.bands);
+    left_out_bands_ = std::move(config.left_out_bands);
     kernels_ = std::move(config.kernels);
     result_.predictions.resize(result_.measured.points.size());
     recipes_.resize(result_.measured.points.size());
+    host_us_.resize(result_.measured.points.size());
   }
 
   ValidateResult run() {
@@ -166,6 +169,8 @@ class Validation {
         prediction.time_us = static_cast<double>(call->decision.time_us);
       }
       if (result_.predictor != Predictor::simulation) return;
+      host_us_[index] = microseconds_of(
+          host_time(call->run, *setups_[point.run]->cluster, parts_.software));
       if (!predict_registered(*setups_[point.run], point, *call, prediction))
         number_of(*setups_[point.run], call->run);
     } catch (const Error& error) {
@@ -282,6 +287,7 @@ class Validation {
       result_.predictions[i].time_us = time_us;
       result_.predictions[i].method =
           recipes_[i].is_simulated() ? Method::simulated : Method::extrapolated;
+      result_.predictions[i].by_launches = decided_by_launches(host_us_[i], time_us);
     }
   }
 
@@ -291,14 +297,28 @@ class Validation {
       const MeasuredPoint& point = result_.measured.points[i];
       // Bands are of plain buffers' kernels, which all have a recipe.
       if (prediction.method == Method::none || !recipes_[i].exists()) continue;
-      const auto band =
-          find_band(bands_, band_key(setups_[point.run]->mapped.shape, parts_,
-                                     result_.measured.runs[point.run].collective, point.size));
+      BandKey key = band_key(setups_[point.run]->mapped.shape, parts_,
+                             result_.measured.runs[point.run].collective, point.size);
+      key.by_launches = prediction.by_launches;
+      if (take_left_out(prediction, point, key)) continue;
+      const auto band = find_band(bands_, key);
       if (!band) continue;
       prediction.lower_us = band->lower * prediction.time_us;
       prediction.upper_us = band->upper * prediction.time_us;
       prediction.band_basis = to_text(band->known);
     }
+  }
+
+  /// As the other sources' runs have it, where this fit has not seen the point's.
+  bool take_left_out(Prediction& prediction, const MeasuredPoint& point, const BandKey& key) const {
+    const auto own = left_out_bands_.find(result_.measured.runs[point.run].source);
+    if (own == left_out_bands_.end()) return false;
+    const auto found = std::ranges::find(own->second, key, &LeftOutBand::key);
+    if (found == own->second.end()) return true;
+    prediction.lower_us = found->lower * prediction.time_us;
+    prediction.upper_us = found->upper * prediction.time_us;
+    prediction.band_basis = to_text(found->known);
+    return true;
   }
 
   void fit_all() {
@@ -321,6 +341,7 @@ class Validation {
   const PartsCatalogue& parts_;
   CallTimes times_;
   BandTable bands_;
+  std::map<std::string, std::vector<LeftOutBand>> left_out_bands_;
   PeerCosts kernels_;
   ValidateResult result_;
   std::map<std::string, Cluster> clusters_;
@@ -328,7 +349,15 @@ class Validation {
   std::vector<const Setup*> setups_;  ///< by run; null where none could be made
   std::map<std::tuple<const Setup*, Collective, std::int64_t, int>, std::size_t> numbers_;
   std::vector<TimeRecipe> recipes_;  ///< by point
+  std::vector<double> host_us_;      ///< by point: what a thread of the host launches for
 };
+
+void set_left_out(Prediction& prediction, const Prediction& unseen) {
+  prediction.left_out_us = unseen.time_us;
+  prediction.left_out_lower_us = unseen.lower_us;
+  prediction.left_out_upper_us = unseen.upper_us;
+  prediction.left_out_basis = unseen.band_basis;
+}
 
 }  // namespace
 
@@ -348,6 +377,7 @@ Measurements subset(const Measurements& all, const std::vector<std::size_t>& poi
 ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
                             const ForEach& for_each) {
   const std::map<std::string, PartsCatalogue> left_out = std::move(config.left_out);
+  const auto left_out_bands = std::exchange(config.left_out_bands, {});
   const std::int64_t slices_max = config.slices_max;
   ValidateResult out = Validation(std::move(config), parts, for_each).run();
   if (out.predictor != Predictor::simulation || left_out.empty()) return out;
@@ -355,15 +385,16 @@ ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
   for (std::size_t i = 0; i < out.predictions.size(); ++i) {
     const std::string& source = out.measured.runs[out.measured.points[i].run].source;
     if (left_out.contains(source)) points_of[source].push_back(i);
-    out.predictions[i].left_out_us = out.predictions[i].time_us;
+    set_left_out(out.predictions[i], out.predictions[i]);
   }
   for (const auto& [source, points] : points_of) {
     ValidateConfig unseen;
     unseen.measured = subset(out.measured, points);
     unseen.slices_max = slices_max;
+    unseen.left_out_bands = left_out_bands;
     const ValidateResult part = Validation(std::move(unseen), left_out.at(source), for_each).run();
     for (std::size_t k = 0; k < points.size(); ++k)
-      out.predictions[points[k]].left_out_us = part.predictions[k].time_us;
+      set_left_out(out.predictions[points[k]], part.predictions[k]);
   }
   return out;
 }

@@ -36,6 +36,8 @@ struct ValidateConfig {
   PeerCosts kernels;  ///< of runs with registered buffers; none: they are left out
   /// By source_key: the catalogue of a fit that has not seen its runs.
   std::map<std::string, PartsCatalogue> left_out;
+  /// By source_key: the bands of what the other sources measured.
+  std::map<std::string, std::vector<LeftOutBand>> left_out_bands;
 };
 
 /// How a time came about.
@@ -58,7 +60,10 @@ struct Prediction {
   std::string_view algorithm, protocol;  ///< NCCL's spelling, "none" for sends and receives
   int channels = 0;
   std::string_view band_basis{};  ///< what the band rests on, a word for Known
+  bool by_launches = false;       ///< the host's launches decide the time
   double left_out_us = 0;         ///< by a fit that has not seen the run's source; 0 = none
+  double left_out_lower_us = 0, left_out_upper_us = 0;  ///< 80 % band of the other sources; 0 = none
+  std::string_view left_out_basis{};
 };
 
 struct ValidateResult {

@@ -143,10 +143,9 @@ std::optional<ValidateResult> left_out_of(const ValidateResult& result) {
   for (Prediction& prediction : out.predictions) {
     if (prediction.left_out_us <= 0) continue;
     any = true;
-    const double moved = prediction.left_out_us / prediction.time_us;
     prediction.time_us = prediction.left_out_us;
-    prediction.lower_us *= moved;
-    prediction.upper_us *= moved;
+    prediction.lower_us = prediction.left_out_lower_us;
+    prediction.upper_us = prediction.left_out_upper_us;
   }
   if (!any) return std::nullopt;
   return out;

@@ -91,6 +91,7 @@ struct BenchRow {
   Bytes size;              ///< what is simulated: the count is rounded down to whole elements
   std::int64_t count = 0;  ///< NCCL's meaning
   DecidedCall decided;
+  Duration host;                       ///< that a thread of the host launches the group
   SimulationResult result;             ///< of a lone call, or group of them
   std::optional<Duration> in_a_row;    ///< period of calls in a row, or groups; none: not asked for
   std::optional<TimeBounds> bounds;    ///< of `result`, where that was too much to simulate

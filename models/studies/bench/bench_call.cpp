@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/hardware/cluster/nvls_rates.hpp"
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/communicator/custom_call.hpp"
 #include "models/nccl/registered/registered_question.hpp"
 #include "models/nccl/run/exchange_bounds.hpp"
@@ -99,6 +100,7 @@ std::optional<BenchRow> decided_row(const BenchConfig& config, const Cluster& kn
   const Call call{collective, row.count, element_bytes, config.root, config.calls};
   row.decided = decide_row(config, known, software, communicator, call);
   row.decided.run.launches_in_a_row = config.launches_in_a_row();
+  row.host = host_time(row.decided.run, known, software);
   if (config.engine) row.engine = engine_choice(config, known, row);
   if (config.registered) row.registered = registered_choice(config, known, communicator, row);
   return row;

@@ -54,7 +54,10 @@ class Rater {
 
   BandKey key_of(std::size_t i) const {
     const MeasuredPoint& there = point(i);
-    return band_key(mapped_[there.run]->shape, parts_, runs()[there.run].collective, there.size);
+    BandKey out =
+        band_key(mapped_[there.run]->shape, parts_, runs()[there.run].collective, there.size);
+    out.by_launches = result_.predictions[i].by_launches;
+    return out;
   }
 
   /// As `calibrate --cross-validate` makes them, of the healthy runs.
@@ -85,15 +88,10 @@ class Rater {
 
   /// Bands that have not seen the source: those of a source that the fit never had are the shipped
   /// ones, others are made anew of what the other sources measured.
-  const BandTable& bands_without(const std::string& source) {
+  const BandTable& bands_for(const std::string& source) {
     if (!calibrated_.left_out.factors.contains(source)) return calibrated_.bands;
     const auto [found, fresh] = tables_.try_emplace(source);
-    if (fresh) {
-      std::vector<BandSample> others;
-      for (const BandSample& sample : samples_)
-        if (sample.source != source) others.push_back(sample);
-      found->second = make_bands(others);
-    }
+    if (fresh) found->second = bands_without(samples_, source);
     return found->second;
   }
 
@@ -101,7 +99,7 @@ class Rater {
     RatedRun& out = out_.runs.emplace_back();
     out.run = run;
     out.is_sick = is_sick(run);
-    const BandTable& bands = bands_without(runs()[run].source);
+    const BandTable& bands = bands_for(runs()[run].source);
     std::size_t largest = rows.front();
     std::map<std::size_t, std::array<bool, kSlowShares.size()>> slow;
     for (const std::size_t i : rows) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/io/bands/band_key.hpp"
+#include "models/nccl/call/launch.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/studies/bench/bench.hpp"
@@ -136,8 +137,6 @@ class Expecter {
       const DecidedCall call = decide(healthy, row.size);
       JudgeRow& out = out_.rows.emplace_back();
       out.size = row.size;
-      out.band = band_of(healthy, row.size);
-      if (config_.healthy_share) out.band.upper = slow_limit(out.band, *config_.healthy_share);
       out.algorithm = is_tuned(config_.collective) ? to_text(call.run.algorithm) : "none";
       out.protocol = to_text(call.run.protocol);
       out.channels = working_channels(call.run);
@@ -145,10 +144,20 @@ class Expecter {
   }
 
   /// The band on the network that NCCL takes there.
-  FoundBand band_of(const Loaded& place, Bytes size) const {
+  FoundBand band_of(const Loaded& place, Bytes size, bool by_launches = false) const {
     BandKey key = band_key(place.cluster.node(), place.cluster.nodes(), config_.collective, size);
     if (key.network != "none") key.network = to_text(place.communicator.network.kind);
+    key.by_launches = by_launches;
     return find_band(bands_, key).value_or(assumed_band());
+  }
+
+  FoundBand band_of(const Loaded& place, const JudgeRow& row) const {
+    const Duration host =
+        host_time(decide(place, row.size).run, place.cluster, parts_.software);
+    FoundBand out = band_of(
+        place, row.size, decided_by_launches(microseconds_of(host), row.expected_us));
+    if (config_.healthy_share) out.upper = slow_limit(out, *config_.healthy_share);
+    return out;
   }
 
   /// A cause's times are no better known than where no run was measured.
@@ -249,8 +258,11 @@ class Expecter {
     });
     for (const std::optional<Error>& why : refused)
       if (why) throw *why;
-    for (std::size_t row = 0; row < out_.rows.size(); ++row)
-      out_.rows[row].expected_us = healthy.times_us[row];
+    for (std::size_t i = 0; i < out_.rows.size(); ++i) {
+      JudgeRow& row = out_.rows[i];
+      row.expected_us = healthy.times_us[i];
+      row.band = band_of(place, row);
+    }
   }
 
   /// The call of a row under a cause, or one of another size with all that NCCL chose for the row.

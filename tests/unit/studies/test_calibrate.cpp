@@ -316,6 +316,67 @@ TEST_CASE("bands: a source of many runs counts as one") {
   CHECK(band->upper < std::exp(0.5));
 }
 
+TEST_CASE("bands: launches of the host have their own, of all GPUs and sizes") {
+  std::vector<BandSample> samples;
+  const auto add = [&](const char* hardware, const char* source, std::size_t range, double ratio,
+                       bool by_launches) {
+    samples.push_back({{hardware, "none", "all_reduce", range, 9, by_launches},
+                       source,
+                       source,
+                       std::log(ratio),
+                       Known::hardware_and_network});
+  };
+  for (const char* source : {"one", "two", "three"}) add("A nvswitch", source, 0, 1.1, false);
+  add("A nvswitch", "four", 0, 0.7, true);
+  add("B pcie", "five", 1, 1.5, true);
+  const BandTable table = make_bands(samples);
+  BandKey key{"A nvswitch", "none", "all_reduce", 0, 9, true};
+  const auto launched = find_band(table, key);
+  REQUIRE(launched);
+  CHECK(launched->lower == doctest::Approx(0.7));
+  CHECK(launched->upper == doctest::Approx(1.5));
+  CHECK(launched->runs == 2);
+  CHECK(launched->basis == "2 runs of hosts whose launches decide");
+  key.by_launches = false;
+  CHECK(find_band(table, key)->lower == 1);
+  CHECK(find_band(table, key)->upper == doctest::Approx(1.1));
+  // Without any such run, the machine's own band speaks.
+  key.by_launches = true;
+  std::erase_if(samples, [](const BandSample& sample) { return sample.key.by_launches; });
+  CHECK(find_band(make_bands(samples), key)->upper == doctest::Approx(1.1));
+  const BandTable read = parse_calibrated(calibrated_yaml({{}, table}, ""), "c.yaml").bands;
+  REQUIRE(read.launches);
+  CHECK(read.launches->upper == doctest::Approx(1.5));
+}
+
+TEST_CASE("bands: what is said of a source's own runs has not seen them") {
+  std::vector<BandSample> samples;
+  const BandKey key{"A nvswitch", "ib", "all_reduce", 2, 9};
+  for (const char* source : {"one", "two", "three"})
+    for (const double ratio : {0.9, 1.2})
+      samples.push_back({key, source, source, std::log(ratio), Known::hardware_and_network});
+  for (const double ratio : {2.0, 3.0})
+    samples.push_back({key, "far off", "far off", std::log(ratio), Known::hardware_and_network});
+  samples.push_back(
+      {{"B nvswitch", "ib", "all_reduce", 2, 9}, "far off", "far off", 0, Known::generation});
+  const std::vector<LeftOutBand> own = left_out_bands(samples, "far off");
+  REQUIRE(own.size() == 2);
+  CHECK(own[0].key == key);
+  CHECK(own[0].lower == doctest::Approx(0.9));
+  CHECK(own[0].upper == doctest::Approx(1.2));
+  CHECK(own[0].known == Known::hardware_and_network);
+  CHECK(own[1].known == Known::generation);
+  CHECK(find_band(make_bands(samples), key)->upper > 1.5);
+  Calibrated calibrated;
+  calibrated.left_out.factors["far off"] = {};
+  calibrated.left_out.bands["far off"] = own;
+  const LeftOutFits read = parse_calibrated(calibrated_yaml(calibrated, ""), "c.yaml").left_out;
+  REQUIRE(read.bands.at("far off").size() == 2);
+  CHECK(read.bands.at("far off")[0].key == key);
+  CHECK(read.bands.at("far off")[0].upper == doctest::Approx(1.2));
+  CHECK(read.bands.at("far off")[1].known == Known::generation);
+}
+
 TEST_CASE("bands of ratios: what a change is worth, of pairs of runs on one machine") {
   std::vector<BandSample> samples;
   const auto add = [&](const char* source, int run, const char* machine, double measured,
