@@ -99,10 +99,18 @@ class Composer {
 
   /// Grace and what follows it: GPUs and CPU are joined into one superchip.
   bool is_superchip() const { return parts_.cpus.at(platform_.cpu).arch == "arm64"; }
-  /// HGX boards; PCIe cards that have a NIC each, beside them.
+  bool has_nic_each() const { return shape_.nics >= shape_.gpus && !is_superchip(); }
+  /// GPUs of a mesh stand beside their InfiniBand or RoCE NICs where each has one: `nvidia-smi topo
+  /// -m` prints PXB on Leonardo, NCCL logs GPUDirect RDMA on Snellius (docs/validate.md). Slingshot
+  /// NICs stand on root ports (https://docs.nersc.gov/systems/perlmutter/architecture).
+  bool is_switched_mesh() const {
+    if (shape_.kind != NodeKind::nvlink_mesh || !has_nic_each()) return false;
+    return has_verbs(shape_.network.value_or(parts_.nics.at(shape_.nic).network));
+  }
+  /// HGX boards; GPUs of a mesh and PCIe cards that have a NIC each, beside them.
   bool has_own_switches() const {
-    return shape_.kind == NodeKind::nvswitch ||
-           (shape_.kind == NodeKind::pcie && shape_.nics >= shape_.gpus && !is_superchip());
+    return shape_.kind == NodeKind::nvswitch || is_switched_mesh() ||
+           (shape_.kind == NodeKind::pcie && has_nic_each());
   }
   bool is_mesh_of_one_socket() const {
     return shape_.kind == NodeKind::nvlink_mesh && !platform_.mesh_cpu.empty();
@@ -111,8 +119,9 @@ class Composer {
     if (shape_.kind == NodeKind::nvl72) return (shape_.gpus + 1) / 2;
     if (is_superchip()) return shape_.gpus;
     if (shape_.kind == NodeKind::nvswitch) return std::min(platform_.cpus, (shape_.gpus + 1) / 2);
-    if (shape_.kind == NodeKind::nvlink_mesh)
-      return is_mesh_of_one_socket() ? std::min(platform_.cpus, shape_.gpus) : 1;
+    if (shape_.kind == NodeKind::nvlink_mesh && is_mesh_of_one_socket())
+      return std::min(platform_.cpus, shape_.gpus);
+    if (shape_.kind == NodeKind::nvlink_mesh && !is_switched_mesh()) return 1;
     return shape_.gpus > kRootPortGpus ? 2 : 1;
   }
 
@@ -266,7 +275,7 @@ class Composer {
   void add_switched() {
     for (int index = 0; index < shape_.gpus; ++index) {
       const std::size_t cpu = cpu_of(index);
-      if (!platform_.pairs) {
+      if (!platform_.pairs || is_switched_mesh()) {
         add_root(cpu, gpu_switch(index, cpu));
         continue;
       }

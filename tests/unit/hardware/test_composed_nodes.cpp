@@ -130,6 +130,21 @@ TEST_CASE("composed nodes: a mesh of A100 has a GPU on each NUMA node, and every
   }
 }
 
+TEST_CASE("composed nodes: a mesh whose GPUs have a NIC each, beside them or on root ports") {
+  const auto beside = [](const NodeGraph& node) {
+    int out = 0;
+    for (std::size_t i = 0; i < node.gpus().size(); ++i)
+      out += node.smi_path(node.gpus()[i].vertex, node.nics()[i].vertex) == SmiPath::pix;
+    return out;
+  };
+  // Snellius: two sockets, GPUs 0 and 1 of the first, GPUDirect RDMA by default.
+  const NodeGraph h100 = composed({"H100_SXM5", NodeKind::nvlink_mesh, 4, "ConnectX-6", 4, {}});
+  CHECK(h100.cpus().size() == 2);
+  CHECK(beside(h100) == 4);
+  CHECK(beside(composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "ConnectX-6", 4, {}})) == 4);
+  CHECK(beside(composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "Cassini", 4, {}})) == 0);
+}
+
 TEST_CASE("composed nodes: the cube mesh of DGX-1, all NVLinks of V100 and of P100") {
   for (const auto& [gpu, links] : {std::pair{"V100_SXM2_32", 6}, std::pair{"P100_SXM2", 4}}) {
     const NodeGraph node = composed({gpu, NodeKind::nvlink_cube_mesh, 8, "ConnectX-5", 4, {}});
