@@ -147,6 +147,8 @@ class Machine {
   virtual void set_multimem(MultimemWire wire) = 0;
   virtual std::uint32_t add_worker_class(const WorkerClass& worker_class) = 0;
   virtual std::uint32_t add_relay_class(const RelayClass& relay_class) = 0;
+  /// Workers from here on run programs of their own, though they may be those of workers so far.
+  virtual void start_call() = 0;
   virtual std::uint32_t add_worker(std::uint32_t worker_class, const Program& program,
                                    Role role) = 0;
   /// Represents `copies` identical relays: each post occupies the thread `copies` times. REQUIRES:

@@ -62,6 +62,7 @@ class Executor final : public Machine {
   std::uint32_t add_link(LinkSpec spec) override { return transit_.links.add(spec); }
   std::uint32_t add_thread() override;
   void set_multimem(MultimemWire wire) override { transit_.multimem = wire; }
+  void start_call() override { programs_before_ = programs_.size(); }
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
   std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                           std::uint32_t copies) override;
@@ -370,6 +371,7 @@ class Executor final : public Machine {
   Transit<Stamp> transit_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
+  std::size_t programs_before_ = 0;  ///< those of the calls before
   std::vector<WorkerClass> worker_classes_;
   std::vector<RelayClass> relay_classes_;
   std::vector<CostTable> worker_costs_, relay_costs_;

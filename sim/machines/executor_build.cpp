@@ -12,12 +12,13 @@
 namespace fabricast {
 namespace {
 
-/// Its place among those that are known, the last ones first; at the end if it is new. Records hold
-/// 16 bits of it.
+/// Its place among those that are known, the last ones first and none of the first `before`; at the
+/// end if it is new. Records hold 16 bits of it.
 template <class Known, class One>
-std::uint16_t number_of(Known& known, const One& one, const char* what) {
-  const auto same = std::find(known.rbegin(), known.rend(), one);
-  if (same != known.rend()) return static_cast<std::uint16_t>(known.rend() - same - 1);
+std::uint16_t number_of(Known& known, const One& one, const char* what, std::size_t before = 0) {
+  const auto end = known.rend() - static_cast<std::ptrdiff_t>(before);
+  const auto same = std::find(known.rbegin(), end, one);
+  if (same != end) return static_cast<std::uint16_t>(known.rend() - same - 1);
   if (known.size() > UINT16_MAX)
     throw Error(std::string("more than 65,536 kinds of ") + what + " in one run",
                 "ask for fewer communicators at once, or fewer that differ");
@@ -57,7 +58,7 @@ std::uint32_t Executor<Stamp>::add_worker(std::uint32_t worker_class, const Prog
   workers_.push_back(worker);
   Course course;
   course.role = role;
-  course.program = number_of(programs_, &program, "programs");
+  course.program = number_of(programs_, &program, "programs", programs_before_);
   courses_.push_back(course);
   return static_cast<std::uint32_t>(workers_.size() - 1);
 }

@@ -16,6 +16,7 @@ class Numbering final : public Machine {
   void set_multimem(MultimemWire) override {}
   std::uint32_t add_worker_class(const WorkerClass&) override { return worker_classes_++; }
   std::uint32_t add_relay_class(const RelayClass&) override { return relay_classes_++; }
+  void start_call() override {}
   std::uint32_t add_worker(std::uint32_t, const Program&, Role) override { return workers_++; }
   std::uint32_t add_relay(std::uint32_t, std::uint32_t, std::uint32_t) override {
     return workers_++;
@@ -36,13 +37,16 @@ class Counter {
         links_(plan.copies() > 1 ? SimulatedLinks(machine_, cluster, *plan.symmetry())
                                  : SimulatedLinks(machine_, cluster)) {}
 
-  void add(const Kernel& kernel, const Members& members, int rounds) {
+  void add(const Kernel& kernel, const std::deque<CallDraft>* drafts, const Members& members,
+           int rounds) {
     rounds_ = static_cast<std::uint64_t>(rounds);
-    for (const QueuedWork& work : kernel.works) {
-      if (work.run->has_algorithm()) {
-        add_collective(work);
+    for (std::size_t i = 0; i < kernel.works.size(); ++i) {
+      if (!kernel.works[i].run->has_algorithm()) {
+        add_exchange(kernel.works[i], members);
+      } else if (drafts != nullptr) {
+        add_collective((*drafts)[i].assembly());
       } else {
-        add_exchange(work, members);
+        add_collective(kernel.works[i]);
       }
     }
   }
@@ -55,6 +59,10 @@ class Counter {
                       work.symmetry, false);
     assembly.only_count();
     add_schedule(assembly);
+    add_collective(assembly);
+  }
+
+  void add_collective(const Assembly& assembly) {
     out_.slices += rounds_ * copies_ * assembly.slices();
     out_.simulated += rounds_ * assembly.events();
   }
@@ -78,11 +86,15 @@ class Counter {
 }  // namespace
 
 JobSize job_size(const Cluster& cluster, const SoftwareCosts& software,
-                 std::span<const Stream> streams, const JobPlan& plan) {
+                 std::span<const Stream> streams, const JobPlan& plan, const JobDraft* draft) {
   Counter counter(cluster, software, plan);
-  for (std::size_t i = 0; i < streams.size(); ++i)
-    for (const Kernel& kernel : plan.streams[i].kernels)
-      counter.add(kernel, plan.streams[i].members, streams[i].rounds);
+  const bool fits = draft != nullptr && !draft->is_full();
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const StreamPlan& stream = plan.streams[i];
+    for (std::size_t k = 0; k < stream.kernels.size(); ++k)
+      counter.add(stream.kernels[k], fits ? &draft->of(i, k) : nullptr, stream.members,
+                  streams[i].rounds);
+  }
   return counter.size();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "models/nccl/run/job_draft.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 
 namespace fabricast {
@@ -16,8 +17,10 @@ struct JobSize {
 };
 
 /// Folded as the plan says. Takes as long as building the schedules: no slice is looked at.
+/// `draft`: of the plan, if there is one, so that its collectives need not be built.
 JobSize job_size(const Cluster& cluster, const SoftwareCosts& software,
-                 std::span<const Stream> streams, const JobPlan& plan);
+                 std::span<const Stream> streams, const JobPlan& plan,
+                 const JobDraft* draft = nullptr);
 /// Of one call whose symmetry is known.
 JobSize job_size(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
                  const Symmetry& symmetry);

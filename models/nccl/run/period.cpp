@@ -6,6 +6,7 @@
 
 #include "models/nccl/call/launch.hpp"
 #include "models/nccl/run/job_size.hpp"
+#include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 
 namespace fabricast {
@@ -57,20 +58,27 @@ std::vector<Stream> queued(const Cluster& cluster, const SoftwareCosts& software
 
 /// Slices of one call of each stream.
 std::uint64_t slices_once(const Cluster& cluster, const SoftwareCosts& software,
-                          std::vector<Stream>& streams, const JobPlan& plan) {
+                          std::vector<Stream>& streams, const JobPlan& plan,
+                          const JobDraft* draft) {
   for (Stream& stream : streams) stream.rounds = 1;
-  return job_size(cluster, software, streams, plan).simulated;
+  return job_size(cluster, software, streams, plan, draft).simulated;
 }
 
 /// Of each stream, the CPU aside; nothing where four calls in a row are more than `most` slices,
-/// of which one call of each stream has `once`.
-std::optional<std::vector<Duration>> periods_in_a_row(
-    const Cluster& cluster, const SoftwareCosts& software, std::vector<Stream>& streams,
-    const JobPlan& plan, std::uint64_t once, std::uint64_t most, const SimulationOptions& options) {
+/// of which one call of each stream has `once`. `draft`: of the plan, if there is one.
+std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
+                                                      const SoftwareCosts& software,
+                                                      std::vector<Stream>& streams,
+                                                      const JobPlan& plan, const JobDraft* draft,
+                                                      std::uint64_t once, std::uint64_t most,
+                                                      const SimulationOptions& options) {
+  if (once * kFewCalls > most) return std::nullopt;
+  std::optional<JobDraft> own;
+  if (draft == nullptr) draft = &own.emplace(cluster, software, plan, !options.fold);
   for (const int calls : {kFewCalls, kManyCalls}) {
     if (once * static_cast<std::uint64_t>(calls) > most) break;
     for (Stream& stream : streams) stream.rounds = calls;
-    const StreamsResult result = simulate(cluster, software, streams, plan, options);
+    const StreamsResult result = simulate_planned(cluster, software, streams, plan, options, draft);
     const bool all_steady = std::ranges::all_of(
         result.streams, [](const StreamResult& stream) { return is_steady(stream.ended); });
     if (!all_steady && calls < kManyCalls) continue;
@@ -111,8 +119,9 @@ std::vector<Duration> hidden_of_smaller(const Cluster& cluster, const SoftwareCo
     }
     std::vector<Stream> streams = queued(cluster, software, smaller);
     const JobPlan plan = plan_job(cluster, streams);
-    const std::uint64_t once = slices_once(cluster, software, streams, plan);
-    const auto periods = periods_in_a_row(cluster, software, streams, plan, once, most, options);
+    const std::uint64_t once = slices_once(cluster, software, streams, plan, nullptr);
+    const auto periods =
+        periods_in_a_row(cluster, software, streams, plan, nullptr, once, most, options);
     if (!periods) continue;
     const StreamsResult alone = simulate(cluster, software, streams_of(smaller), options);
     for (std::size_t i = 0; i < out.size(); ++i)
@@ -128,15 +137,16 @@ SimulationOptions plain(SimulationOptions options) {
   return options;
 }
 
-/// `alone`: by stream.
+/// `alone`: by stream. `draft`: of the plan, if there is one.
 std::vector<Duration> periods(const Cluster& cluster, const SoftwareCosts& software,
                               std::span<const CollectiveRun> runs,
                               const std::vector<Duration>& alone, std::vector<Stream>& streams,
-                              const JobPlan& plan, const SimulationOptions& options) {
+                              const JobPlan& plan, const JobDraft* draft,
+                              const SimulationOptions& options) {
   std::vector<Duration> out = alone;
-  const std::uint64_t once = slices_once(cluster, software, streams, plan);
+  const std::uint64_t once = slices_once(cluster, software, streams, plan, draft);
   if (const auto in_a_row =
-          periods_in_a_row(cluster, software, streams, plan, once, kSlicesMax, options)) {
+          periods_in_a_row(cluster, software, streams, plan, draft, once, kSlicesMax, options)) {
     out = *in_a_row;
   } else {
     const std::uint64_t most = std::clamp(once / 2, kSlicesMax, kSlicesOfSmaller);
@@ -148,18 +158,25 @@ std::vector<Duration> periods(const Cluster& cluster, const SoftwareCosts& softw
   return out;
 }
 
-}  // namespace
-
+/// As the one without a draft. `draft`: of calls in a row, if there is one.
 Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-                   const Symmetry& symmetry, const SimulationResult& alone,
+                   const Symmetry& symmetry, const SimulationResult& alone, const JobDraft* draft,
                    const SimulationOptions& options) {
   if (!run.faults.outages.empty() || !is_apart(alone.rank_finish, alone.time)) return alone.time;
   const std::span<const CollectiveRun> runs(&run, 1);
   std::vector<Stream> streams = queued(cluster, software, runs);
   const JobPlan plan = plan_job(cluster, streams.front(), symmetry);
   const Duration in_a_row =
-      periods(cluster, software, runs, {alone.time}, streams, plan, plain(options)).front();
+      periods(cluster, software, runs, {alone.time}, streams, plan, draft, plain(options)).front();
   return std::max(in_a_row, std::min(busiest(cluster, alone), alone.time));
+}
+
+}  // namespace
+
+Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+                   const Symmetry& symmetry, const SimulationResult& alone,
+                   const SimulationOptions& options) {
+  return period_of(cluster, software, run, symmetry, alone, nullptr, options);
 }
 
 std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& software,
@@ -176,7 +193,7 @@ std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& so
   if (!any_apart || any_outages) return times;
   std::vector<Stream> streams = queued(cluster, software, groups);
   const JobPlan plan = plan_job(cluster, streams);
-  return periods(cluster, software, groups, times, streams, plan, plain(options));
+  return periods(cluster, software, groups, times, streams, plan, nullptr, plain(options));
 }
 
 std::uint64_t slices_in_a_row(std::uint64_t slices) {
@@ -197,8 +214,13 @@ Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
                        const CollectiveRun& run, const Symmetry& symmetry) {
   SimulationOptions options;
   options.fold = options.fast_forward = true;
-  const SimulationResult alone = simulate(cluster, software, run, symmetry, options);
-  return period_of(cluster, software, run, symmetry, alone, options);
+  const Stream once{{run}, {}};
+  const JobPlan plan = plan_job(cluster, once, symmetry);
+  const JobDraft draft(cluster, software, plan, false);
+  const SimulationResult alone = simulate_planned(cluster, software, once, plan, options, &draft);
+  // Calls in a row have the same unless GPUs of a node are merged, which need not start alike.
+  return period_of(cluster, software, run, symmetry, alone, symmetry.merges_gpus ? nullptr : &draft,
+                   options);
 }
 
 }  // namespace fabricast

@@ -174,11 +174,15 @@ class Folding {
 /// The run, in the kind of time that it needs.
 template <template <class> class What>
 auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<const Stream> streams,
-            const Folding& folding, const SimulationOptions& options) {
+            const Folding& folding, const JobDraft* draft, const SimulationOptions& options) {
+  const bool fits =
+      draft != nullptr && !options.network.carries() && draft->is_full() == folding.is_full();
   const auto setting = [&]<class Stamp>(Carrier* carrier) {
-    return typename StreamMachine<Stamp>::Setting{
+    typename StreamMachine<Stamp>::Setting out{
         cluster,           software, streams, folding.plan(), What<Stamp>::kLaunching,
         folding.is_full(), carrier};
+    if (fits) out.draft = draft;
+    return out;
   };
   const auto run = [&] {
     if (!options.network.carries() && !options.explain && !loses(streams))
@@ -227,7 +231,7 @@ void list_kernels(std::span<const Stream> streams, const StreamsResult& result,
 
 SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& software,
                                   const Stream& stream, const JobPlan& plan,
-                                  const SimulationOptions& options) {
+                                  const SimulationOptions& options, const JobDraft* draft) {
   const CollectiveRun& run = stream.runs.front();
   check(run, options);
   const Members& members = plan.streams.front().members;
@@ -237,7 +241,7 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
     result.rank_finish.resize(1);
     result.nodes_simulated = 1;
   } else {
-    result = run_as<OneCall>(cluster, software, {&stream, 1}, folding, options);
+    result = run_as<OneCall>(cluster, software, {&stream, 1}, folding, draft, options);
     if (run.has_algorithm()) result.partition = partition_of(run, members);
   }
   if (options.timeline != nullptr && members.ranks() > 1 && !result.losses.gave_up)
@@ -293,10 +297,16 @@ StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
 StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                        std::span<const Stream> streams, const JobPlan& plan,
                        const SimulationOptions& options) {
+  return simulate_planned(cluster, software, streams, plan, options, nullptr);
+}
+
+StreamsResult simulate_planned(const Cluster& cluster, const SoftwareCosts& software,
+                               std::span<const Stream> streams, const JobPlan& plan,
+                               const SimulationOptions& options, const JobDraft* draft) {
   for (const Stream& stream : streams)
     for (const CollectiveRun& run : stream.runs) check(run, options);
   const Folding folding(cluster, plan, options);
-  StreamsResult result = run_as<AllCalls>(cluster, software, streams, folding, options);
+  StreamsResult result = run_as<AllCalls>(cluster, software, streams, folding, draft, options);
   if (options.timeline != nullptr && !result.losses.gave_up) {
     *options.timeline = watch(cluster, software, streams, folding.plan(), options,
                               Launching::as_gates, result, result.time);

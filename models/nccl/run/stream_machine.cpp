@@ -54,50 +54,60 @@ template <class Stamp>
 auto StreamMachine<Stamp>::add_kernel(std::size_t stream, std::size_t number, Threads& threads)
     -> Built {
   const StreamPlan& plan = at_.plan.streams[stream];
-  const Kernel& kernel = plan.kernels[number % plan.kernels.size()];
+  const std::size_t at = number % plan.kernels.size();
+  const Kernel& kernel = plan.kernels[at];
   const CallLabel label{static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(number)};
   Built out;
   out.parties.resize(static_cast<std::size_t>(plan.members.ranks()));
   out.is_first.resize(out.parties.size());
   if (kernel.works.front().run->has_algorithm()) {
-    add_works(kernel, label, threads, out);
+    add_works(kernel, at_.draft ? &at_.draft->of(stream, at) : nullptr, label, threads, out);
   } else {
     add_exchange(kernel.works.front(), plan.members, label, threads, out);
   }
   return out;
 }
 
+template <class Stamp>
+BuiltCall StreamMachine<Stamp>::build(const QueuedWork& work, const CallDraft* draft,
+                                      std::size_t stream, Threads& threads) {
+  if (draft != nullptr) return draft->build_on(machine(), *links_, threads.executor);
+  Assembly& assembly =
+      assemblies_.emplace_back(machine(), *links_, at_.cluster, at_.software, *work.run,
+                               work.partition, work.symmetry, at_.is_full, threads.executor);
+  if (recorder_ && !threads.executor)
+    recorder_->show_threads(assembly.first_thread(), at_.watch->ranks[stream]);
+  add_schedule(assembly);
+  return {&assembly, 0, assembly.first_thread()};
+}
+
 /// All works of a stream share its proxies.
 template <class Stamp>
-void StreamMachine<Stamp>::add_works(const Kernel& kernel, const CallLabel& label, Threads& threads,
-                                     Built& out) {
-  const std::size_t first = assemblies_.size();
+void StreamMachine<Stamp>::add_works(const Kernel& kernel, const std::deque<CallDraft>* drafts,
+                                     const CallLabel& label, Threads& threads, Built& out) {
+  const std::size_t first = calls_.size();
   for (std::size_t i = 0; i < kernel.works.size(); ++i) {
-    const QueuedWork& work = kernel.works[i];
-    Assembly& assembly =
-        assemblies_.emplace_back(machine(), *links_, at_.cluster, at_.software, *work.run,
-                                 work.partition, work.symmetry, at_.is_full, threads.executor);
-    if (recorder_ && !threads.executor)
-      recorder_->show_threads(assembly.first_thread(), at_.watch->ranks[label.stream]);
-    threads.executor = assembly.first_thread();
-    add_schedule(assembly);
+    const BuiltCall call =
+        build(kernel.works[i], drafts ? &(*drafts)[i] : nullptr, label.stream, threads);
+    calls_.push_back(call);
+    threads.executor = call.first_thread;
     for (std::size_t rank = 0; rank < out.parties.size(); ++rank) {
-      const std::vector<std::uint32_t> workers = assembly.workers(static_cast<int>(rank));
+      const std::vector<std::uint32_t> workers = call.workers(static_cast<int>(rank));
       std::vector<std::uint32_t>& all = out.parties[rank].workers;
       all.insert(all.end(), workers.begin(), workers.end());
-      out.is_first[rank] = assembly.is_first(static_cast<int>(rank));
+      out.is_first[rank] = call.is_first(static_cast<int>(rank));
     }
     if (recorder_)
-      at_.watch->show(*recorder_, assembly,
+      at_.watch->show(*recorder_, *call.assembly,
                       {label.stream, label.call + static_cast<std::uint32_t>(i)});
   }
   if (kernel.works.size() > 1) return add_work_gates(kernel, first, out);
-  out.alone = &assemblies_.back();
+  out.alone = calls_.back();
 }
 
 /// A work waits for the one before it, on its channel or its rank.
 template <class Stamp>
-void StreamMachine<Stamp>::add_work_gates(const Kernel& kernel, std::size_t first_assembly,
+void StreamMachine<Stamp>::add_work_gates(const Kernel& kernel, std::size_t first_call,
                                           Built& out) {
   const auto gate = [&](std::vector<std::uint32_t>& before, std::vector<std::uint32_t> workers) {
     if (workers.empty()) return;
@@ -108,14 +118,14 @@ void StreamMachine<Stamp>::add_work_gates(const Kernel& kernel, std::size_t firs
     }
     before = std::move(workers);
   };
-  for (int rank = 0; rank < assemblies_[first_assembly].ranks(); ++rank) {
+  for (int rank = 0; rank < calls_[first_call].assembly->ranks(); ++rank) {
     std::map<int, std::vector<std::uint32_t>> before;  // by channel
     for (std::size_t i = 0; i < kernel.works.size(); ++i) {
-      const Assembly& assembly = assemblies_[first_assembly + i];
+      const BuiltCall& call = calls_[first_call + i];
       const std::vector<ChannelPart>& parts = kernel.works[i].partition.parts;
-      if (!kernel.by_channel && assembly.is_first(rank)) gate(before[0], assembly.workers(rank));
+      if (!kernel.by_channel && call.is_first(rank)) gate(before[0], call.workers(rank));
       for (std::uint32_t lane = 0; kernel.by_channel && lane < parts.size(); ++lane)
-        gate(before[parts[lane].channel], assembly.workers(rank, lane));
+        gate(before[parts[lane].channel], call.workers(rank, lane));
     }
   }
   std::sort(out.behind.begin(), out.behind.end());
@@ -199,17 +209,17 @@ void StreamMachine<Stamp>::add_gates(const Stream& stream, const std::vector<Bui
 /// used all that came.
 template <class Stamp>
 void StreamMachine<Stamp>::add_proxy_gates(const Built& before, const Built& kernel) {
-  if (before.alone == nullptr || kernel.alone == nullptr) return;
-  const auto& past = before.alone->net_connections();
-  const auto& now = kernel.alone->net_connections();
+  if (!before.alone || !kernel.alone) return;
+  const auto& past = before.alone->assembly->net_connections();
+  const auto& now = kernel.alone->assembly->net_connections();
   const auto joins_the_same = [](const auto& a, const auto& b) {
     return a.from == b.from && a.to == b.to;
   };
   if (!std::ranges::equal(past, now, joins_the_same)) return;
   for (std::size_t i = 0; i < now.size(); ++i) {
     GateSpec gate;
-    gate.after.workers = {past[i].receiver};
-    gate.waiters.workers = {now[i].proxy};
+    gate.after.workers = {before.alone->first_worker + past[i].receiver};
+    gate.waiters.workers = {kernel.alone->first_worker + now[i].proxy};
     gate.lag = past[i].credit;
     executor_.add_gate(gate);
   }
@@ -245,7 +255,7 @@ void StreamMachine<Stamp>::break_links() {
 template <class Stamp>
 std::uint64_t StreamMachine<Stamp>::events_planned() const {
   std::uint64_t out = 0;
-  for (const Assembly& assembly : assemblies_) out += assembly.events();
+  for (const BuiltCall& call : calls_) out += call.assembly->events();
   return out;
 }
 
@@ -253,9 +263,9 @@ std::uint64_t StreamMachine<Stamp>::events_planned() const {
 template <class Stamp>
 std::uint64_t StreamMachine<Stamp>::full_events(std::uint64_t had) const {
   std::uint64_t shared = 0;
-  for (const Assembly& assembly : assemblies_) {
-    had += assembly.merged() - assembly.shared_simulated();
-    shared += assembly.shared();
+  for (const BuiltCall& call : calls_) {
+    had += call.assembly->merged() - call.assembly->shared_simulated();
+    shared += call.assembly->shared();
   }
   const auto copies = links_->is_folded() ? at_.plan.copies() : 1;
   return had * static_cast<std::uint64_t>(copies) + shared;
@@ -328,7 +338,8 @@ RunFacts StreamMachine<Stamp>::facts(Duration time) const {
   out.events = full_events(executor_.events()) + carrying * copies;
   out.events_skipped = out.events - (executor_.events() - executor_.events_skipped()) - carrying;
   if (exchange_) out.slices = exchange_->chunks() * copies;
-  for (const Assembly& assembly : assemblies_) {
+  for (const BuiltCall& call : calls_) {
+    const Assembly& assembly = *call.assembly;
     out.slices += assembly.slices() * copies;
     out.merged = out.merged || assembly.has_merged();
     out.channels_simulated = std::max(out.channels_simulated, assembly.lanes_standing_for_others());

@@ -8,9 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "models/nccl/run/job_draft.hpp"
 #include "models/nccl/run/simulation.hpp"
 #include "models/nccl/run/timeline_watch.hpp"
 #include "models/nccl/schedules/assembly.hpp"
+#include "models/nccl/schedules/call_draft.hpp"
 #include "models/nccl/schedules/joined_exchange.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 #include "sim/machines/exchange.hpp"
@@ -36,6 +38,7 @@ class StreamMachine {
     bool is_full = true;         ///< every rank and channel is simulated
     Carrier* carrier = nullptr;  ///< with a CausalStamp
     TimelineWatch* watch = nullptr;
+    const JobDraft* draft = nullptr;  ///< of the plan, as full; none: calls are assembled here
   };
 
   /// All that the setting names outlives the machine.
@@ -63,8 +66,8 @@ class StreamMachine {
     std::vector<Parties> parties;
     // Workers that wait for another work of the kernel, and those that one waits for; ascending.
     std::vector<std::uint32_t> behind, before;
-    std::vector<bool> is_first;       ///< by rank
-    const Assembly* alone = nullptr;  ///< of a collective that is the kernel's only work
+    std::vector<bool> is_first;      ///< by rank
+    std::optional<BuiltCall> alone;  ///< of a collective that is the kernel's only work
   };
   /// What the kernels of a stream share: proxies.
   struct Threads {
@@ -74,8 +77,11 @@ class StreamMachine {
   Machine& machine();
   void add_stream(std::size_t number);
   Built add_kernel(std::size_t stream, std::size_t number, Threads& threads);
-  void add_works(const Kernel& kernel, const CallLabel& label, Threads& threads, Built& out);
-  void add_work_gates(const Kernel& kernel, std::size_t first_assembly, Built& out);
+  BuiltCall build(const QueuedWork& work, const CallDraft* draft, std::size_t stream,
+                  Threads& threads);
+  void add_works(const Kernel& kernel, const std::deque<CallDraft>* drafts, const CallLabel& label,
+                 Threads& threads, Built& out);
+  void add_work_gates(const Kernel& kernel, std::size_t first_call, Built& out);
   void add_exchange(const QueuedWork& work, const Members& members, const CallLabel& label,
                     Threads& threads, Built& out);
   static Parties without(Parties parties, const std::vector<std::uint32_t>& workers);
@@ -95,7 +101,8 @@ class StreamMachine {
   Executor<Stamp> executor_;
   std::optional<TimelineRecorder> recorder_;
   std::optional<SimulatedLinks> links_;
-  std::deque<Assembly> assemblies_;
+  std::deque<Assembly> assemblies_;  ///< of calls without a draft
+  std::vector<BuiltCall> calls_;     ///< collectives, in the order of their workers
   std::deque<P2pTraffic> traffics_;
   JoinedExchange schedules_;
   std::uint32_t exchange_threads_ = 0;

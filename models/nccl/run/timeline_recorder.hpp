@@ -26,6 +26,7 @@ class TimelineRecorder final : public Machine, public Observer {
   void set_multimem(MultimemWire wire) override { machine_.set_multimem(wire); }
   std::uint32_t add_worker_class(const WorkerClass& worker_class) override;
   std::uint32_t add_relay_class(const RelayClass& relay_class) override;
+  void start_call() override { machine_.start_call(); }
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
   std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                           std::uint32_t copies) override;

@@ -24,6 +24,7 @@ class TokenMachine final : public Machine {
   void set_multimem(MultimemWire) override {}
   std::uint32_t add_worker_class(const WorkerClass&) override { return classes_++; }
   std::uint32_t add_relay_class(const RelayClass&) override { return classes_++; }
+  void start_call() override {}
   std::uint32_t add_worker(std::uint32_t, const Program& program, Role role) override {
     workers_.push_back({&program, role, {}, {}, {}, {}, false});
     return workers() - 1;

@@ -80,6 +80,8 @@ TEST_CASE("period: never longer than a call alone, never shorter than its busies
         SimulationOptions folded;
         folded.fold = true;
         CHECK(machines.period(run, folded) == period);
+        // And by one draft for the call alone and the calls in a row.
+        CHECK(time_in_a_row(machines.cluster, machines.parts.software, run) == period);
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "models/nccl/communicator/communicator.hpp"
 #include "models/nccl/environment/gpu_kernels.hpp"
 #include "models/nccl/run/job_size.hpp"
+#include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
 #include "tests/unit/nccl/fold_cases.hpp"
 #include "tests/unit/sanitized.hpp"
@@ -123,6 +124,16 @@ TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
       CHECK(got.streams[i].causes == full.streams[i].causes);
     }
     check_links(cluster, *plan.symmetry(), got, full);
+    // What is assembled once and built for each run is the same machine.
+    const JobDraft draft(cluster, parts.software, plan, false);
+    CHECK(job_size(cluster, parts.software, streams, plan, &draft).simulated == size.simulated);
+    for (int run = 0; run < 2; ++run) {
+      const StreamsResult built = simulate_planned(cluster, parts.software, streams, plan,
+                                                   options(true, false, explain), &draft);
+      CHECK(built.digest == got.digest);
+      CHECK(built.events == got.events);
+      CHECK(built.time == got.time);
+    }
   }
   CHECK(folded == kRuns);
   CHECK(of_several > kRuns / 3);

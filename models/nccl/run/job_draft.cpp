@@ -1,0 +1,22 @@
+#include "models/nccl/run/job_draft.hpp"
+
+namespace fabricast {
+
+JobDraft::JobDraft(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan,
+                   bool is_full)
+    : is_full_(is_full) {
+  const Symmetry* const folded_by = is_full || plan.copies() == 1 ? nullptr : plan.symmetry();
+  for (const StreamPlan& stream : plan.streams) {
+    std::deque<std::deque<CallDraft>>& kernels = drafts_.emplace_back();
+    for (const Kernel& kernel : stream.kernels) {
+      std::deque<CallDraft>& works = kernels.emplace_back();
+      for (const QueuedWork& work : kernel.works) {
+        if (!work.run->has_algorithm()) continue;
+        works.emplace_back(cluster, software, *work.run, work.partition, work.symmetry, is_full,
+                           folded_by);
+      }
+    }
+  }
+}
+
+}  // namespace fabricast

@@ -1,0 +1,30 @@
+#pragma once
+// The collectives of a job, each assembled once for all the times that it is called, and for all
+// runs of the job.
+
+#include <deque>
+#include <vector>
+
+#include "models/nccl/schedules/call_draft.hpp"
+#include "models/nccl/symmetry/job_plan.hpp"
+
+namespace fabricast {
+
+class JobDraft {
+ public:
+  /// `is_full`: of every rank and channel. All arguments outlive the draft.
+  JobDraft(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan,
+           bool is_full);
+
+  bool is_full() const { return is_full_; }
+  /// Of a stream's kernel, one for each of its works; none of sends and receives.
+  const std::deque<CallDraft>& of(std::size_t stream, std::size_t kernel) const {
+    return drafts_[stream][kernel];
+  }
+
+ private:
+  bool is_full_;
+  std::vector<std::deque<std::deque<CallDraft>>> drafts_;
+};
+
+}  // namespace fabricast
