@@ -37,6 +37,9 @@ std::string command_for(std::string_view kind, const std::string& file) {
   return fmt::format("fabricast run {}", shell_word(file));
 }
 
+/// Of shorter keys, like tp and pp, each is near to others that are meant.
+constexpr std::size_t kNearKeyMin = 4;
+
 [[noreturn]] void fail_unsourced(Place place) {
   throw Error(std::move(place), "a figure needs its source",
               "write {value: ..., source: KEY, status: ...} with a key of \"sources\"");
@@ -103,7 +106,7 @@ const YamlNode& Reader::required(std::string_view key, YamlNode::Kind kind) {
   const YamlNode* found = value(key);
   if (found == nullptr) {
     note(key, "lacking");
-    throw Error(place(), fmt::format("missing key \"{}\"", key));
+    fail_missing(key);
   }
   if (found->kind != kind) {
     fail(key, fmt::format("{} is expected here, not {}", name_of(kind), name_of(found->kind)));
@@ -269,6 +272,19 @@ Place Reader::place(std::string_view key) const {
 
 void Reader::fail(std::string_view key, std::string what, std::string hint) const {
   throw Error(place(key), std::move(what), std::move(hint));
+}
+
+void Reader::fail_missing(std::string_view key, std::string hint) const {
+  Place at = place();
+  const std::string known(key);
+  for (std::size_t i = 0; i < node_->keys.size(); ++i) {
+    const std::string& typed = node_->keys[i];
+    if (knows(typed) || known.size() < kNearKeyMin || nearest(typed, {known}).empty()) continue;
+    at.line = node_->key_lines[i];
+    hint = fmt::format("\"{}\" stands there: did you mean \"{}\"?", typed, known);
+    break;
+  }
+  throw Error(std::move(at), fmt::format("missing key \"{}\"", key), std::move(hint));
 }
 
 void Reader::refuse(std::string_view key, std::string what, std::string hint) {

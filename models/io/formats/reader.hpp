@@ -61,6 +61,9 @@ class Reader {
   Place place() const;                      ///< of this mapping
   Place place(std::string_view key) const;  ///< of the key; of the mapping when it is missing
   [[noreturn]] void fail(std::string_view key, std::string what, std::string hint = {}) const;
+  /// A key that has to be there. A key that nobody knows and is nearly called so is told, else the
+  /// hint.
+  [[noreturn]] void fail_missing(std::string_view key, std::string hint = {}) const;
   /// A key that others of this form have and this one must not: fail() where it is there, and no
   /// hint of finish() where it is not.
   void refuse(std::string_view key, std::string what, std::string hint);

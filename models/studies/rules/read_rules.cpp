@@ -122,10 +122,6 @@ void read_subject(Reader& in, const std::string& file, Draft& draft) {
   }
 }
 
-[[noreturn]] void missing(const Reader& in, std::string_view key, std::string hint) {
-  in.fail("", fmt::format("missing key \"{}\"", key), std::move(hint));
-}
-
 /// The base first.
 void read_variants(const Reader& in, const std::string& file, Draft& draft) {
   std::vector<RuleVariant>& out = draft.check.variants;
@@ -139,29 +135,30 @@ void read_variants(const Reader& in, const std::string& file, Draft& draft) {
   }
   std::ranges::sort(out, {}, [](const RuleVariant& v) { return v.name == "with"; });
   if (draft.check.ask == Ask::compare && out.size() != 2)
-    missing(in, draft.variants.empty() || draft.variants.front().first == "with" ? "base" : "with",
-            "compare takes two runs: base: {...}, with: {...}");
+    in.fail_missing(
+        draft.variants.empty() || draft.variants.front().first == "with" ? "base" : "with",
+        "compare takes two runs: base: {...}, with: {...}");
   if (draft.check.ask == Ask::fastest && out.size() < 2)
-    missing(in, "among", "fastest takes runs with names: among: [{name: Ring, ...}, ...]");
+    in.fail_missing("among", "fastest takes runs with names: among: [{name: Ring, ...}, ...]");
 }
 
 void check_subject(const Reader& in, const RuleCheck& check) {
   if (asks_hardware(check.ask) && check.config.topology.empty())
-    missing(in, "topology", "name a preset or a YAML file");
+    in.fail_missing("topology", "name a preset or a YAML file");
   if (is_run(check.ask) && check.config.sizes.empty())
-    missing(in, "sizes", "write sizes like 8B..1GiB or 1MiB,64MiB");
+    in.fail_missing("sizes", "write sizes like 8B..1GiB or 1MiB,64MiB");
   if ((check.ask == Ask::default_of || check.ask == Ask::price) && check.name.empty())
-    missing(in, "of",
-            check.ask == Ask::price ? "name a GPU of workloads/prices.yaml" : "name a variable");
+    in.fail_missing(
+        "of", check.ask == Ask::price ? "name a GPU of workloads/prices.yaml" : "name a variable");
   if (check.ask == Ask::import_file && check.finds.empty())
-    missing(in, "find", "say what is found: find: {kind: ibstat, ...}");
+    in.fail_missing("find", "say what is found: find: {kind: ibstat, ...}");
   const bool reads = check.ask == Ask::import_file || check.ask == Ask::hang ||
                      check.ask == Ask::judge || check.ask == Ask::step || check.ask == Ask::serve;
   if (reads && check.file.empty() && check.text.empty())
-    missing(in, "file", "give a path, relative to the folder of the rules");
+    in.fail_missing("file", "give a path, relative to the folder of the rules");
   if (!check.file.empty() && !check.text.empty()) in.fail("text", "stands beside a file: give one");
   if (check.ask == Ask::not_modelled && check.because.empty())
-    missing(in, "because", "say what would have to be simulated");
+    in.fail_missing("because", "say what would have to be simulated");
   const bool saves = check.figure.word.ends_with("_saved");
   if (check.ask == Ask::step && saves != !check.over.empty())
     in.fail("", saves
@@ -270,11 +267,12 @@ void read_check(Reader& in, const std::string& file, Draft draft, std::vector<Ru
   }
   if (!rows.empty()) return;
   if (!figures_of(check.ask).empty() && check.figure.word.empty())
-    missing(in, "figure", "say which figure is claimed");
+    in.fail_missing("figure", "say which figure is claimed");
   read_variants(in, file, draft);
   check_subject(in, check);
   if (claims) {
-    if (draft.claimed.empty()) missing(in, "claimed", "like 350 us, 20..30 %, >= 85 %, or words");
+    if (draft.claimed.empty())
+      in.fail_missing("claimed", "like 350 us, 20..30 %, >= 85 %, or words");
     check.claim = placed(in.place("claimed"), [&] {
       return parse_claim(draft.claimed, check.figure.dimension, draft.tolerance);
     });

@@ -135,8 +135,7 @@ Expectation read_expectation(Reader& in) {
 void check_bounds(const Reader& in, const Expectation& e) {
   const bool ratio = e.busbw_ratio_at_least || e.busbw_ratio_at_most || e.measured_busbw_ratio;
   const bool measured = e.measured_busbw || e.measured_time || e.measured_busbw_ratio;
-  if (measured && e.source.empty())
-    in.fail("", "missing key \"source\"", "say who measured it: an address");
+  if (measured && e.source.empty()) in.fail_missing("source", "say who measured it: an address");
   if (!measured && !e.source.empty())
     in.fail("source", "belongs to a measured figure",
             "add measured_busbw, measured_time or measured_busbw_ratio");
@@ -194,11 +193,9 @@ void check_subject(const Reader& in, const Expectation& e, std::string_view key,
 
 /// Says what it asks, and on what.
 void check_whole(const Reader& in, const ScenarioCase& one) {
-  if (one.job().topology.empty())
-    in.fail("", "missing key \"topology\"", "name a preset or a YAML file");
+  if (one.job().topology.empty()) in.fail_missing("topology", "name a preset or a YAML file");
   if (const auto* groups = std::get_if<ConcurrentCase>(&one.ask)) {
-    if (groups->asked.groups.empty())
-      in.fail("", "missing key \"groups\"", "say what runs at the same time");
+    if (groups->asked.groups.empty()) in.fail_missing("groups", "say what runs at the same time");
     return;
   }
   const auto* simulated = std::get_if<BenchConfig>(&one.ask);
@@ -206,7 +203,7 @@ void check_whole(const Reader& in, const ScenarioCase& one) {
   const auto* decided = std::get_if<DecideConfig>(&one.ask);
   if ((simulated != nullptr && simulated->sizes.empty()) ||
       (decided != nullptr && decided->sizes.empty()))
-    in.fail("", "missing key \"sizes\"", "write sizes like 8B..1GiB or 1MiB,64MiB");
+    in.fail_missing("sizes", "write sizes like 8B..1GiB or 1MiB,64MiB");
 }
 
 void read_expectations(Reader& in, Scenario& scenario) {

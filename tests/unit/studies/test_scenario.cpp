@@ -126,6 +126,16 @@ TEST_CASE("mistakes in what is asked") {
   const std::string headless = "kind: scenario\nstudy: bench\nname: s\nquestion: Why?\n";
   CHECK(error_text([&] { parse_scenario(headless, "s.yaml"); }) ==
         "s.yaml:1: missing key \"topology\"\nhint: name a preset or a YAML file");
+  const auto misspelt = [&](const std::string& added) {
+    return error_text([&] { parse_scenario("kind: scenario\n" + added, "s.yaml"); });
+  };
+  CHECK(misspelt("study: bench\nname: s\nqestion: Why?\n") ==
+        "s.yaml:4: missing key \"question\"\nhint: \"qestion\" stands there: did you mean "
+        "\"question\"?");
+  CHECK(misspelt("stduy: bench\n") ==
+        "s.yaml:2: missing key \"study\"\nhint: \"stduy\" stands there: did you mean "
+        "\"study\"?");
+  CHECK(misspelt("name: s\n") == "s.yaml:1: missing key \"study\"");
   CHECK(error_text([&] { parse_scenario(headless + "topology: dgx-h100\n", "s.yaml"); }) ==
         "s.yaml:1: missing key \"sizes\"\nhint: write sizes like 8B..1GiB or 1MiB,64MiB");
   CHECK(error_text([] { load_scenario("no/such.yaml"); }) ==
