@@ -129,11 +129,17 @@ std::string Reader::paragraphs(std::string_view key) {
   return text;
 }
 
-std::string Reader::text(std::string_view key) {
-  std::string text = paragraphs(key);
+std::string Reader::one_line(std::string_view key, std::string text) const {
   if (const auto control = control_in(text))
     fail(key, fmt::format("{} in a text of one line", *control), "leave it out");
   return text;
+}
+
+std::string Reader::text(std::string_view key) { return one_line(key, paragraphs(key)); }
+
+std::string Reader::any_text(std::string_view key) {
+  note(key, "text");
+  return one_line(key, scalar(key));
 }
 
 std::string Reader::prose(std::string_view key) {

@@ -30,7 +30,8 @@ class Reader {
 
   std::string text(std::string_view key);  ///< in one line: names, words, paths
   std::string text(std::string_view key, std::string_view otherwise);
-  std::string prose(std::string_view key);  ///< line breaks are blanks: sentences for people
+  std::string any_text(std::string_view key);  ///< the same, also ""
+  std::string prose(std::string_view key);     ///< line breaks are blanks: sentences for people
   std::string prose(std::string_view key, std::string_view otherwise);
   std::string paragraphs(std::string_view key);  ///< with line breaks
   bool flag(std::string_view key, bool otherwise);
@@ -80,6 +81,7 @@ class Reader {
     return required(key, YamlNode::Kind::scalar).text;
   }
   std::string path_of(std::string_view key) const;
+  std::string one_line(std::string_view key, std::string text) const;
   /// Runs a parser of unit_text and adds the place to what it throws.
   template <class Parse>
   auto parsed(std::string_view key, std::string_view type, Parse parse);

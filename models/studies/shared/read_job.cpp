@@ -23,7 +23,7 @@ void read_environment(Reader& in, Environment& environment) {
     return;
   }
   Reader variables = in.child("environment");
-  for (const std::string& name : variables.keys()) environment.set(name, variables.text(name));
+  for (const std::string& name : variables.keys()) environment.set(name, variables.any_text(name));
 }
 
 void read_machine(Reader& in, const std::string& file, Job& job) {
