@@ -199,7 +199,9 @@ ClusterConfig read_cluster(Reader& in, const TopologyFile& file, bool fabric_giv
   ClusterConfig config;
   in.text("name");
   in.text("title", "");
-  TopologyFile node = find_topology(in.text("node"), {"node"}, "node type", folder);
+  const std::string node_name = in.text("node");
+  TopologyFile node = placed(
+      in.place("node"), [&] { return find_topology(node_name, {"node"}, "node type", folder); });
   node.changes.insert(node.changes.end(), file.changes.begin(), file.changes.end());
   read_node(node, parts, config);
   config.nodes = in.whole("nodes", 1, kNodesMax);
@@ -207,7 +209,7 @@ ClusterConfig read_cluster(Reader& in, const TopologyFile& file, bool fabric_giv
     Reader fabric = in.child("fabric");
     config.fabric = read_fabric(fabric, parts);
   } else if (const std::string name = in.text("fabric", ""); !name.empty() && !fabric_given) {
-    config.fabric = load_fabric(name, folder, parts);
+    config.fabric = placed(in.place("fabric"), [&] { return load_fabric(name, folder, parts); });
   }
   config.nodes_per_rack = in.whole("nodes_per_rack", 1, kNodesMax, 0);
   in.finish();
@@ -293,6 +295,14 @@ NodeType load_node_type(const std::string& topology) {
 }
 
 std::string topology_note(const std::string& topology, const PartsCatalogue& parts) {
+void check_topology_name(const std::string& topology) {
+  find_topology(topology, kTopologyKinds, "topology");
+}
+void check_fabric_name(const std::string& fabric) {
+  const FabricName name = parse_fabric_name(fabric);
+  if (!name.base.empty()) find_file(name.base, kFabricKinds, "fabric");
+}
+
   std::string out;
   const std::string base = parse_topology_name(topology).base;
   for (const TopologyAlias& alias : topology_aliases()) {

@@ -79,6 +79,11 @@ struct TopologyRequest {
   NodesRequest of() const { return {nodes, joins_domains, gpus_per_node, routing}; }
 };
 
+/// Throws Error unless there is one of that name: a preset, an alias or a file, with changes that
+/// can be read. What it says is not looked at.
+void check_topology_name(const std::string& topology);
+void check_fabric_name(const std::string& fabric);
+
 /// Names that --topology takes without a path, sorted.
 std::vector<std::string> preset_names();
 

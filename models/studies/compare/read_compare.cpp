@@ -19,9 +19,13 @@ std::vector<std::string> listed(Reader& in, const char* key) {
   return comma_words(in.text(key, ""));
 }
 
-std::vector<std::string> named(Reader& in, const char* key, const std::string& file) {
+std::vector<std::string> named(Reader& in, const char* key, const std::string& file,
+                               void (*check)(const std::string&)) {
   std::vector<std::string> out;
-  for (const std::string& name : listed(in, key)) out.push_back(resolved(name, file));
+  for (const std::string& name : listed(in, key)) {
+    out.push_back(resolved(name, file));
+    placed(in.place(key), [&] { check(out.back()); });
+  }
   return out;
 }
 
@@ -50,8 +54,8 @@ CompareAsk parse_compare(const std::string& text, const std::string& file) {
   CompareAsk out;
   (void)in.prose("title", "");
   (void)in.text("topology");  // which may not lack
-  out.topologies = named(in, "topology", file);
-  out.fabrics = named(in, "fabric", file);
+  out.topologies = named(in, "topology", file, check_topology_name);
+  out.fabrics = named(in, "fabric", file, check_fabric_name);
   if (in.has("nics"))
     out.nics =
         placed_text(in, "nics", "", [](auto& t) { return parse_counts(t, "nics", kNicsMax); });

@@ -1,12 +1,21 @@
 #include "models/studies/shared/read_job.hpp"
 
 #include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
 
 namespace fabricast {
 
+std::string read_topology(Reader& in, std::string_view key, const std::string& file) {
+  std::string out = resolved(in.text(key), file);
+  placed(in.place(key), [&] { check_topology_name(out); });
+  return out;
+}
+
 void read_fabric(Reader& in, const std::string& file, Job& job) {
-  if (given(in, "fabric")) job.fabric = resolved(in.text("fabric"), file);
+  if (!given(in, "fabric")) return;
+  job.fabric = resolved(in.text("fabric"), file);
+  placed(in.place("fabric"), [&] { check_fabric_name(job.fabric); });
 }
 
 int read_gpus_per_node(Reader& in, int otherwise) {
@@ -27,7 +36,7 @@ void read_environment(Reader& in, Environment& environment) {
 }
 
 void read_machine(Reader& in, const std::string& file, Job& job) {
-  if (given(in, "topology")) job.topology = resolved(in.text("topology"), file);
+  if (given(in, "topology")) job.topology = read_topology(in, "topology", file);
   read_release(in, job.version);
   read_environment(in, job.environment);
 }

@@ -19,6 +19,8 @@ auto parsed(Reader& in, std::string_view key, Parse parse) {
   return placed(in.place(key), [&] { return parse(text); });
 }
 
+/// A name or a path relative to the folder of `file`, of what there is. Throws Error at the key.
+std::string read_topology(Reader& in, std::string_view key, const std::string& file);
 void read_fabric(Reader& in, const std::string& file, Job& job);
 int read_gpus_per_node(Reader& in, int otherwise = 0);
 void read_release(Reader& in, NcclVersion& version);

@@ -103,7 +103,7 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
   out.title = in.text("title", "");
   const std::string model = in.text("model");
   out.model = placed(in.place("model"), [&] { return load_transformer(resolved(model, file)); });
-  out.topology = resolved(in.text("topology"), file);
+  out.topology = read_topology(in, "topology", file);
   read_fabric(in, file, out);
   out.nodes = in.whole("nodes", 1, kRanksMax);
   out.gpus_per_node = read_gpus_per_node(in);

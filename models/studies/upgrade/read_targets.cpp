@@ -25,7 +25,7 @@ std::vector<UpgradeTarget> parse_upgrade_targets(const std::string& text, const 
   for (Reader one : in.children("targets")) {
     UpgradeTarget target = defaults;
     target.place = one.place();
-    target.topology = one.text("topology");
+    target.topology = read_topology(one, "topology", file);
     target.name = one.text("name", target_name(target.topology));
     one.refuse("nccl", "a target names no release", "--from and --to do, for all targets");
     read_job(one, file, target);

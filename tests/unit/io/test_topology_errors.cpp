@@ -61,7 +61,9 @@ TEST_CASE("quantities: wrong unit, no unit, negative, too large, zero") {
 }
 
 TEST_CASE("keys: unknown, missing, duplicate, of the wrong type") {
-  CHECK(changed("numa: 0", "nmua: 0") == "n.yaml:6: cpus[0]: missing key \"numa\"");
+  CHECK(changed("numa: 0", "nmua: 0") ==
+        "n.yaml:7: cpus[0]: missing key \"numa\"\nhint: \"nmua\" stands there: did you mean "
+        "\"numa\"?");
   CHECK(changed("name: small", "name: small\nnvswitch: 4") ==
         "n.yaml:3: unknown key \"nvswitch\"\nhint: did you mean \"nvswitches\"?");
   CHECK(changed("numa: 0", "numa: 0\n    turbo: 1") ==
@@ -287,7 +289,7 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
   CHECK(cluster(head + "node: dgx-h100\nnodes: 2000000000\n") ==
         "c.yaml:4: nodes: 2000000000 is too large: at most 1000000000");
   CHECK(cluster(head + "node: dgx-h20\nnodes: 2\n") ==
-        "unknown node type \"dgx-h20\"\nhint: did you mean \"dgx-h200\"?");
+        "c.yaml:3: node: unknown node type \"dgx-h20\"\nhint: did you mean \"dgx-h200\"?");
   CHECK(cluster(head + "node: dgx-h100\nnodes: 2\nfabric: {shape: torus}\n") ==
         "c.yaml:5: fabric.shape: unknown word \"torus\"\nhint: known: rail_optimised, fat_tree, "
         "dragonfly");

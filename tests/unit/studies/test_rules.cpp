@@ -223,7 +223,7 @@ TEST_CASE("rules: mistakes of a file") {
         "t.yaml:6: rules[1].id: two rules are named \"a\"");
   CHECK(error_text([] {
           ran("      - {ask: choice, topology: dgx-h1000, sizes: 1MiB, claimed: Ring}\n");
-        }).starts_with("t.yaml:8: rules[0].checks[0]: unknown topology \"dgx-h1000\""));
+        }).starts_with("t.yaml:8: rules[0].checks[0].topology: unknown topology \"dgx-h1000\""));
   CHECK(error_text([] {
           ran("      - {ask: step, file: nowhere.yaml, figure: time, claimed: 1 s}\n");
         }).find("nowhere.yaml") != std::string::npos);

@@ -87,7 +87,11 @@ TEST_CASE("a mistake that is met when a case runs says which case") {
     return error_text([&] { result_of(added); });
   };
   CHECK(refusal(cases + "topology: dgx-h10}\n") ==
-        "s.yaml:9: cases[1]: unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
+        "s.yaml:9: cases[1].topology: unknown topology \"dgx-h10\"\nhint: did you mean "
+        "\"dgx-h100\"?");
+  CHECK(refusal("fabric: fabric-ndr-rial\n") ==
+        "s.yaml:7: fabric: unknown fabric \"fabric-ndr-rial\"\nhint: did you mean "
+        "\"fabric-ndr-rail\"?");
   CHECK(refusal(cases + "faults: [nic node0:mlx5_99 rate 5%]}\n") ==
         "s.yaml:9: cases[1]: \"nic node0:mlx5_99 rate 5%\": \"mlx5_99\" is no NIC\n"
         "hint: did you mean \"mlx5_9\"?");
@@ -146,14 +150,13 @@ TEST_CASE("mistakes in what is asked") {
 
 TEST_CASE("a name too long for the file system is no preset") {
   const std::string name(5000, 'x');
-  const Scenario s = parse_scenario(
-      "kind: scenario\nstudy: bench\nname: s\nquestion: Why?\n"
-      "sizes: 8B\ntopology: " +
-          name + "\n",
-      "s.yaml");
   CHECK(error_text([&] {
-          run_scenario(s, load_catalogue());
-        }).starts_with("s.yaml: unknown topology \"xxx"));
+          parse_scenario(
+              "kind: scenario\nstudy: bench\nname: s\nquestion: Why?\n"
+              "sizes: 8B\ntopology: " +
+                  name + "\n",
+              "s.yaml");
+        }).starts_with("s.yaml:6: topology: unknown topology \"xxx"));
 }
 
 TEST_CASE("mistakes in what is expected") {

@@ -145,8 +145,7 @@ TEST_CASE("sweep: all points that are wrong are found before anything runs") {
   REQUIRE(wrong.size() == 3);
   CHECK(std::string(wrong[0].error.what()).starts_with("s.yaml:15: nodes: "));
   CHECK(std::string(wrong[1].error.what()) ==
-        "s.yaml:14: unknown topology \"dgx-h1000\"\nhint: did you "
-        "mean \"dgx-h100\"?");
+        "s.yaml:14: topology: unknown topology \"dgx-h1000\"\nhint: did you mean \"dgx-h100\"?");
 }
 
 TEST_CASE("sweep: what is wrong with an answer stands where the file says it") {

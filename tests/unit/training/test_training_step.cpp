@@ -252,4 +252,16 @@ TEST_CASE("step: mistakes in a layout file") {
   unknown.replace(unknown.find("llama-3-8b"), 10, "llama-3-9b");
   CHECK(said(unknown) ==
         "l.yaml:2: model: unknown model \"llama-3-9b\"\nhint: did you mean \"llama-3-8b\"?");
+  std::string machine = good;
+  machine.replace(machine.find("dgx-h100"), 8, "dgx-h10");
+  CHECK(said(machine) ==
+        "l.yaml:3: topology: unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
+}
+
+TEST_CASE("step: a micro-batch may be missing where a plan chooses it") {
+  const std::string open =
+      "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 1\nsequence: 8192\n"
+      "global_batch: 64\nprecision: bf16\n";
+  CHECK(error_text([&] { parse_step(open, "l.yaml"); }) == "l.yaml:1: missing key \"micro_batch\"");
+  CHECK(parse_step(open, "l.yaml", LayoutFile::open).layout.micro_batch == 1);
 }
