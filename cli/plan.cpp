@@ -35,7 +35,7 @@ int run(const PlanOptions& options, const CLI::App& command, const Answers& answ
   for (const std::string& text : options.fix) of_option("--fix", [&] { limits.wishes.fix(text); });
   for (const std::string& text : options.within)
     of_option("--within", [&] { limits.wishes.keep_within(text); });
-  std::vector<NamedConfig> configs = {{"", load_step(options.layout)}};
+  std::vector<NamedConfig> configs = {{"", load_step(options.layout, LayoutFile::open)}};
   configs.front().config.parts = options.parts;
   if (options.price > 0) configs.front().config.price = options.price;
   for (const std::string& variation : options.vary)

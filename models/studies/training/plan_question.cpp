@@ -17,7 +17,7 @@ PlanQuestion parse_plan_question(const std::string& text, const std::string& fil
   Reader in(tree, file);
   in.kind("plan");
   PlanQuestion out;
-  out.configs = {{"", load_step(resolved(in.text("layout"), file))}};
+  out.configs = {{"", load_step(resolved(in.text("layout"), file), LayoutFile::open)}};
   if (in.has("price")) out.configs.front().config.price = in.number("price", 1e-6, kPriceMax);
   const std::string headroom = in.text("headroom", "8%");
   out.limits.headroom = placed(in.place("headroom"), [&] { return parse_headroom(headroom); });

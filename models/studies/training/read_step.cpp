@@ -37,10 +37,11 @@ void read_schedule(Reader& in, Layout& layout) {
   }
 }
 
-void read_layout(Reader& in, const Framework& framework, Layout& layout) {
+void read_layout(Reader& in, const Framework& framework, LayoutFile kind, Layout& layout) {
   layout.sequence = in.whole("sequence", 1, kSequenceMax);
   layout.document = in.whole("document", 1, kSequenceMax, 0);
-  layout.micro_batch = in.whole("micro_batch", 1, kBatchMax);
+  layout.micro_batch = kind == LayoutFile::open ? in.whole("micro_batch", 1, kBatchMax, 1)
+                                                : in.whole("micro_batch", 1, kBatchMax);
   layout.global_batch = in.whole("global_batch", 1, kBatchMax);
   layout.precision = read_precision(in, "precision");
   if (in.has("parallel")) read_parallel(in.child("parallel"), layout);
@@ -118,7 +119,7 @@ void read_site(Reader& in, const std::string& file, StepConfig& out) {
   if (in.has("price")) out.price = in.number("price", 1e-6, 1e6);
 }
 
-StepConfig parse_step(const std::string& text, const std::string& file) {
+StepConfig parse_step(const std::string& text, const std::string& file, LayoutFile kind) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
   in.kind("step");
@@ -132,13 +133,13 @@ StepConfig parse_step(const std::string& text, const std::string& file) {
   if (in.has("tokens")) out.run_tokens = in.number("tokens", 1, 1e18);
   out.framework = in.text("framework", "megatron");
   const FrameworkCatalogue frameworks = load_frameworks();
-  read_layout(in, find_framework(in, frameworks, out.framework), out.layout);
+  read_layout(in, find_framework(in, frameworks, out.framework), kind, out.layout);
   in.finish();
   return out;
 }
 
-StepConfig load_step(const std::string& path) {
-  return parse_step(read_text_file(path, "fabricast step takes a layout file"), path);
+StepConfig load_step(const std::string& path, LayoutFile kind) {
+  return parse_step(read_text_file(path, "fabricast step takes a layout file"), path, kind);
 }
 
 }  // namespace fabricast

@@ -106,9 +106,13 @@ std::string time_text(double seconds);
 /// For Perfetto: stages as processes, compute and exchange as threads. REQUIRES: config.trace.
 std::string step_trace(const StepResult& result);
 
+/// Whether a layout file says all that a step needs, or leaves open what `plan` chooses:
+/// micro_batch may be missing.
+enum class LayoutFile : std::uint8_t { whole, open };
 /// The layout file of `fabricast step`.
-StepConfig load_step(const std::string& path);
-StepConfig parse_step(const std::string& text, const std::string& file);
+StepConfig load_step(const std::string& path, LayoutFile kind = LayoutFile::whole);
+StepConfig parse_step(const std::string& text, const std::string& file,
+                      LayoutFile kind = LayoutFile::whole);
 
 /// The nodes of the job, or where NVLink joins them those of one domain, with the oversubscription
 /// that was asked for. All domains of a job hold as many nodes, as many as fit: of 64 in racks of
