@@ -59,7 +59,7 @@ ReportTable held_back_table(const AdviseResult& result) {
 Report advise_report(const AdviseResult& result) {
   Report out;
   out.study = "advise";
-  out.job = job_json(job_of(result.config.work), {},
+  out.job = job_json(job_of(result.config.work), nodes_of(result.config.work),
                      {{"goal", to_text(result.config.goal)},
                       {"least", result.config.least},
                       {"pin_hcas", result.config.pin_hcas}});

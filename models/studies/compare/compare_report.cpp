@@ -299,7 +299,8 @@ Report compare_report(const CompareResult& result, const BandTable& bands) {
   Report out;
   out.study = "compare";
   for (const ComparedMachine& machine : result.machines)
-    out.job["setups"][machine.name] = job_json(machine.job, {}, Json::object())["site"];
+    out.job["setups"][machine.name] =
+        job_json(machine.job, {machine.nodes}, Json::object())["site"];
   out.job["ask"] = {{"nodes", result.ask.nodes},
                     {"model", result.ask.step ? Json(result.ask.step->model.name) : Json()}};
   out.notes = notes_of(result);

@@ -4,6 +4,7 @@
 #include "models/io/report/columns.hpp"
 #include "models/studies/memory/memory_text.hpp"
 #include "models/studies/shared/job_json.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 namespace {
@@ -78,7 +79,9 @@ Report memory_report(const MemoryResult& result) {
   for (const NcclVersion one : config.releases) releases.push_back(to_text(one));
   Report out;
   out.study = "memory";
-  out.job = job_json(config, config.nodes,
+  std::vector<int> nodes;
+  for (const MemoryCase& one : result.cases) add_once(nodes, one.nodes);
+  out.job = job_json(config, nodes,
                      {{"collectives", std::move(collectives)},
                       {"sizes_bytes", std::move(sizes)},
                       {"releases", std::move(releases)},

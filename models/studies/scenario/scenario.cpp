@@ -108,6 +108,14 @@ const Job& ScenarioCase::job() const {
   return std::get<ConcurrentCase>(ask);
 }
 
+std::vector<int> ScenarioCase::nodes() const {
+  if (const Work* const work = std::get_if<Work>(&ask)) return nodes_of(*work);
+  if (const auto* const simulated = std::get_if<BenchConfig>(&ask)) return simulated->nodes;
+  if (const auto* const decided = std::get_if<DecideConfig>(&ask)) return decided->nodes;
+  const int nodes = std::get<ConcurrentCase>(ask).nodes;
+  return nodes > 0 ? std::vector{nodes} : std::vector<int>();
+}
+
 DecideConfig decide_config(const BenchConfig& config) {
   DecideConfig out;
   static_cast<Job&>(out) = config;

@@ -66,6 +66,8 @@ struct ScenarioCase {
   CaseAsk ask;
   Place place;  ///< where it stands; of a scenario without cases the file
 
+  /// Numbers of nodes that it names; none = the topology's own.
+  std::vector<int> nodes() const;
   const Job& job() const;
   Job& job() { return const_cast<Job&>(std::as_const(*this).job()); }
 };

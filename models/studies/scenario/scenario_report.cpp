@@ -118,7 +118,7 @@ Report scenario_report(const ScenarioResult& result) {
   } else {
     out.study = kStudyWords[scenario.study];
     for (const ScenarioCase& one : scenario.cases)
-      out.job["cases"][one.name] = job_json(one.job(), {}, Json::object())["site"];
+      out.job["cases"][one.name] = job_json(one.job(), one.nodes(), Json::object())["site"];
     for (const CaseAnswer& one : result.answers) add_notes(one, out);
     out.tables = {scenario.study == Study::concurrent ? groups_table(result) : rows_table(result),
                   expectations_table(result), measured_table(result)};

@@ -1,6 +1,7 @@
 #include "models/io/report/columns.hpp"
 #include "models/studies/shared/job_json.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
+#include "sim/base/add_once.hpp"
 
 namespace fabricast {
 
@@ -76,8 +77,10 @@ ReportTable mechanisms_table(const WhatifResult& result) {
 Report whatif_report(const WhatifResult& result, const Job& before, const Job& after) {
   Report out;
   out.study = "whatif";
-  out.job = {{"before", job_json(before, {}, Json::object())["site"]},
-             {"after", job_json(after, {}, Json::object())["site"]}};
+  std::vector<int> nodes;
+  for (const WhatifRow& row : result.rows) add_once(nodes, row.before.nodes);
+  out.job = {{"before", job_json(before, nodes, Json::object())["site"]},
+             {"after", job_json(after, nodes, Json::object())["site"]}};
   out.notes = result.notes;
   out.tables = {rows_table(result), both_table(result), mechanisms_table(result)};
   out.facts["combinations_simulated"] = result.runs;
@@ -88,8 +91,10 @@ Report whatif_report(const WhatifTable& table, const std::vector<NamedWork>& wor
   using namespace column;
   Report out;
   out.study = "whatif";
+  std::vector<int> nodes;
+  for (const WorkRow& row : table.runs.front().rows) add_once(nodes, row.nodes);
   for (const NamedWork& one : works)
-    out.job["setups"][one.name] = job_json(job_of(one.work), {}, Json::object())["site"];
+    out.job["setups"][one.name] = job_json(job_of(one.work), nodes, Json::object())["site"];
   out.notes = table.notes;
   ReportTable rows(
       "rows", {text("setup"), kCollective, kNodes, kRanks, kSize, kTime,

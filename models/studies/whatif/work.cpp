@@ -84,6 +84,11 @@ Job job_of(const Work& work) {
   return std::visit([](const Job& config) { return config; }, work);
 }
 
+std::vector<int> nodes_of(const Work& work) {
+  if (const auto* step = std::get_if<StepConfig>(&work)) return {step->nodes};
+  return std::get<BenchConfig>(work).nodes;
+}
+
 Work with_job(Work work, const Job& setup) {
   std::visit([&](Job& config) { config = setup; }, work);
   return work;

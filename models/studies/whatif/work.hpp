@@ -18,6 +18,8 @@ using Work = std::variant<BenchConfig, StepConfig>;
 
 inline bool is_step(const Work& work) { return std::holds_alternative<StepConfig>(work); }
 Job job_of(const Work& work);
+/// Numbers of nodes that it names; none = the topology's own.
+std::vector<int> nodes_of(const Work& work);
 Work with_job(Work work, const Job& setup);
 
 /// One call, or the step.

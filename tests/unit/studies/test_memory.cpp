@@ -108,6 +108,14 @@ TEST_CASE("memory: the groups of a layout") {
   CHECK(groups[4].calls == std::vector{MemoryCall{Collective::all_reduce, {4}}});
 }
 
+TEST_CASE("memory: the report of a layout says on how many nodes") {
+  MemoryConfig config;
+  config.layout = load_step(FABRICAST_TEST_DATA "/../../scenarios/steps/llama-3-70b.yaml");
+  static_cast<Job&>(config) = *config.layout;
+  const MemoryResult result = run_memory(config, load_catalogue());
+  CHECK(memory_report(result).job["site"]["nodes"] == Json({8}));
+}
+
 // The same ranks with hsdp over pairs: DP with CP, four ranks, are two copies of two shards.
 TEST_CASE("memory: copies of a model are a communicator of their own") {
   StepConfig step = load_step(FABRICAST_TEST_DATA "/../../scenarios/steps/llama-3-70b.yaml");

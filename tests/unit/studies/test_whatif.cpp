@@ -111,6 +111,8 @@ TEST_CASE("whatif: a step's times are those of step") {
   CHECK(whatif_text(result).find("in ms ") != std::string::npos);
   const Report report = whatif_report(result, before, after);
   CHECK(report.table("before_and_after").at(0, "after_tokens_per_s") == last.tokens_per_s);
+  CHECK(report.job["before"]["nodes"] == Json({before.nodes}));
+  CHECK(report.job["after"]["nodes"] == Json({before.nodes}));
 }
 
 TEST_CASE("whatif: each setup is compared with the first") {
@@ -124,6 +126,8 @@ TEST_CASE("whatif: each setup is compared with the first") {
   CHECK(text.find("# 3 setups, each against the first: \"as it is\"") == 0);
   CHECK(text.find("#   the same: changes nothing here\n") != std::string::npos);
   CHECK(text.find("#   a ring: Ring ") != std::string::npos);
+  const Report report = whatif_report(table, {{"as it is", work}, {"a ring", work}});
+  CHECK(report.job["setups"]["a ring"]["nodes"] == Json({2}));
 }
 
 TEST_CASE("whatif: what cannot be compared") {
