@@ -40,6 +40,7 @@ def envelope(groups):
             "name": {"type": "string", "minLength": 1},
             "type": {"enum": ["string", "boolean", "integer", "number"]},
             "unit": {"type": "string"},
+            "part": {"type": "string", "minLength": 1},
         },
         "required": ["name", "type"],
         "additionalProperties": False,

@@ -18,6 +18,12 @@ globalThis.fabricast ??= {};
     });
   }
 
+  // The columns that are parts of one whole, and what each part is called.
+  function parts(report, name, unit) {
+    const columns = find(report, name)?.columns ?? [];
+    return columns.filter((c) => c.part && c.unit === unit).map((c) => [c.name, c.part]);
+  }
+
   const finite = (x) => typeof x === "number" && Number.isFinite(x);
 
   function unique(values) {
@@ -83,6 +89,7 @@ globalThis.fabricast ??= {};
   fabricast.data = {
     find,
     records,
+    parts,
     finite,
     unique,
     sorted_numbers,

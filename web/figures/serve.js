@@ -5,15 +5,6 @@ fabricast.figures ??= {};
 (() => {
   const { format, data, charts } = fabricast;
 
-  const serve_parts = [
-    ["gemm_s", "GEMM"],
-    ["attention_s", "attention"],
-    ["elementwise_s", "elementwise"],
-    ["tp_s", "TP"],
-    ["ep_s", "EP"],
-    ["pp_s", "PP"],
-    ["host_s", "host"],
-  ];
   const latency_words = {
     ttft: "time to first token",
     tpot: "time per output token",
@@ -170,6 +161,7 @@ fabricast.figures ??= {};
       ]
         .filter(Boolean)
         .join(", ");
+    const serve_parts = data.parts(report, "rows", "s");
     const words = (r) =>
       `${label(r)}: ${format.time_s(r.time_s)}, ${serve_parts
         .filter(([c]) => (r[c] ?? 0) > 0)
@@ -210,7 +202,7 @@ fabricast.figures ??= {};
           ) === i,
       )
       .map((r) => ({ ...r, label: `batch ${r.batch}`, step_s: 1, all_bytes: undefined }));
-    if (memory_rows.length) specs.push(...fabricast.step_memory(memory_rows));
+    if (memory_rows.length) specs.push(...fabricast.step_memory(memory_rows, data.parts(report, "rows", "B")));
     return specs;
   };
 })();

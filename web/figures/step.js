@@ -6,36 +6,6 @@ fabricast.figures ??= {};
   const { format, data, charts } = fabricast;
 
   const GIB = 2 ** 30;
-  const parts = [
-    ["gemm_s", "GEMM"],
-    ["attention_s", "attention"],
-    ["elementwise_s", "elementwise"],
-    ["host_s", "host"],
-    ["tp_exposed_s", "TP exposed"],
-    ["cp_exposed_s", "CP exposed"],
-    ["ep_exposed_s", "EP exposed"],
-    ["contention_s", "contention"],
-    ["pipeline_s", "pipeline"],
-    ["dp_exposed_s", "DP exposed"],
-    ["optimizer_s", "optimizer"],
-  ];
-  const hidden_parts = [
-    ["tp_hidden_s", "TP hidden"],
-    ["cp_hidden_s", "CP hidden"],
-    ["ep_hidden_s", "EP hidden"],
-    ["dp_hidden_s", "DP hidden"],
-  ];
-  const memory_parts = [
-    ["weights_bytes", "weights"],
-    ["gradients_bytes", "gradients"],
-    ["optimizer_bytes", "optimizer state"],
-    ["activations_bytes", "activations"],
-    ["transient_bytes", "transient"],
-    ["nccl_bytes", "NCCL"],
-    ["reserved_bytes", "reserved"],
-    ["cache_bytes", "KV cache"],
-  ];
-
   const layout_name = (r) =>
     [r.layout, r.recompute === "none" ? "" : r.recompute].filter(Boolean).join(" ");
 
@@ -70,7 +40,9 @@ fabricast.figures ??= {};
 
   const ran = (rows) => rows.filter((r) => data.finite(r.step_s) && r.step_s > 0);
 
-  function times(all) {
+  function times(report, all) {
+    const parts = data.parts(report, "rows", "s");
+    const hidden_parts = data.parts(report, "hidden", "s");
     const rows = ran(all);
     if (rows.length === 0) return [];
     const labels = rows.map((r) => r.label);
@@ -142,7 +114,7 @@ fabricast.figures ??= {};
     return specs;
   }
 
-  function memory(all) {
+  function memory(all, memory_parts) {
     const rows = ran(all).filter((r) => memory_parts.some(([c]) => (r[c] ?? 0) > 0));
     if (rows.length === 0) return [];
     const labels = rows.map((r) => r.label);
@@ -756,12 +728,12 @@ fabricast.figures ??= {};
   function step(part) {
     const report = part?.report;
     const rows = joined(report);
-    const of_time = times(rows);
+    const of_time = times(report, rows);
     of_time.splice(1, 0, ...fabricast.step_timeline(report));
     return [
       ...of_time,
       ...variations(rows),
-      ...memory(rows),
+      ...memory(rows, data.parts(report, "memory", "B")),
       ...placement(rows),
       ...refused(report),
     ];
@@ -774,9 +746,9 @@ fabricast.figures ??= {};
     return [
       ...pareto(rows),
       ...parallel(rows),
-      ...times(rows),
+      ...times(report, rows),
       ...variations(rows),
-      ...memory(rows),
+      ...memory(rows, data.parts(report, "memory", "B")),
       ...placement(rows),
       ...refused(report),
     ];

@@ -20,6 +20,12 @@ constexpr ReportColumn flag(std::string_view name, std::string_view words = {}) 
 constexpr ReportColumn us(std::string_view name) { return number(name, "us", ".3f"); }
 constexpr ReportColumn s(std::string_view name) { return number(name, "s", ".9g"); }
 
+/// One of the parts of a whole, by that name.
+constexpr ReportColumn part_of_whole(ReportColumn column, std::string_view name) {
+  column.part = name;
+  return column;
+}
+
 inline constexpr ReportColumn kTopology = text("topology");
 inline constexpr ReportColumn kNccl = text("nccl");
 inline constexpr ReportColumn kCollective = text("collective");

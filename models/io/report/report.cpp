@@ -20,6 +20,7 @@ constexpr std::array kTypeWords = {"string", "boolean", "integer", "number"};
 Json column_json(const ReportColumn& column) {
   Json out = {{"name", column.name}, {"type", kTypeWords[static_cast<std::size_t>(column.type)]}};
   if (!column.unit.empty()) out["unit"] = column.unit;
+  if (!column.part.empty()) out["part"] = column.part;
   return out;
 }
 

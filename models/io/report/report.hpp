@@ -28,6 +28,9 @@ struct ReportColumn {
   /// How CSV writes a number or a flag: ".3f", ".9g", "yes" (yes and no, else 1 and 0). JSON has
   /// all digits.
   std::string_view digits = {};
+  /// What this part is called, of the whole that all such columns of the table with this unit add
+  /// up to; "" = the figure is no part of one.
+  std::string_view part = {};
 };
 
 /// A table of named columns.

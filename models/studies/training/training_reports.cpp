@@ -44,7 +44,7 @@ std::vector<ReportColumn> step_columns() {
                                    s("upper_s"),
                                    number("tokens_per_s", {}, ".9g"),
                                    number("mfu", {}, ".6g")};
-  for (const StepPart& part : step_parts()) out.push_back(s(part.column));
+  for (const StepPart& part : step_parts()) out.push_back(part_of_whole(s(part.column), part.name));
   out.insert(out.end(), {number("memory_bytes", "B", ".0f"), flag("fits"),
                          number("usd_per_step", "USD", ".9g"),
                          number("usd_per_million_tokens", "USD", ".9g")});
@@ -99,8 +99,14 @@ std::vector<Json> step_cells(const StepResult& result) {
 }
 std::vector<ReportColumn> hidden_columns() {
   std::vector<ReportColumn> out = {column::text("variation")};
-  for (const StepPart& part : hidden_step_parts()) out.push_back(column::s(part.column));
+  for (const StepPart& part : hidden_step_parts())
+    out.push_back(column::part_of_whole(column::s(part.column), part.name));
   return out;
+}
+
+/// A part of the memory of a GPU.
+ReportColumn held(std::string_view name, std::string_view part) {
+  return column::part_of_whole(column::number(name, "B"), part);
 }
 
 /// Tables beside the rows: what they have no room for. `variation` tells steps apart.
@@ -118,10 +124,12 @@ struct Details {
   ReportTable memory{
       "memory",
       {column::text("variation"), column::number("capacity_bytes", "B"),
-       column::number("all_bytes", "B"), column::number("weights_bytes", "B"),
-       column::number("gradients_bytes", "B"), column::number("optimizer_bytes", "B"),
-       column::number("activations_bytes", "B"), column::number("transient_bytes", "B"),
-       column::number("nccl_bytes", "B"), column::number("reserved_bytes", "B")}};
+       column::number("all_bytes", "B"), held("weights_bytes", "weights"),
+       held("gradients_bytes", "gradients"), held("optimizer_bytes", "optimizer state"),
+       held("activations_bytes", "activations"),
+       held("transient_bytes", "gathered units and buffers"),
+       held("nccl_bytes", "communicators of NCCL"),
+       held("reserved_bytes", "context and fragmentation")}};
   ReportTable costs{"costs",
                     {column::text("variation"), column::number("usd_per_gpu_hour", "USD"),
                      column::text("price_as_of"), column::number("usd_per_run", "USD")}};
@@ -282,20 +290,20 @@ Report serve_report(const ServeResult& result) {
                             whole("prompt"),
                             whole("output"),
                             s("time_s"),
-                            s("gemm_s"),
-                            s("attention_s"),
-                            s("elementwise_s"),
-                            s("tp_s"),
-                            s("ep_s"),
-                            s("pp_s"),
+                            part_of_whole(s("gemm_s"), "matrix products"),
+                            part_of_whole(s("attention_s"), "attention"),
+                            part_of_whole(s("elementwise_s"), "elementwise kernels"),
+                            part_of_whole(s("tp_s"), "TP"),
+                            part_of_whole(s("ep_s"), "EP"),
+                            part_of_whole(s("pp_s"), "PP"),
                             whole("at_once"),
                             number("tokens_per_s", {}, ".9g"),
-                            number("weights_bytes", "B", ".0f"),
-                            number("cache_bytes", "B", ".0f"),
+                            part_of_whole(number("weights_bytes", "B", ".0f"), "weights"),
+                            part_of_whole(number("cache_bytes", "B", ".0f"), "KV cache"),
                             flag("fits"),
                             whole("dp"),
                             text("engine"),
-                            s("host_s")});
+                            part_of_whole(s("host_s"), "waiting for the host")});
   for (const auto& [what, t] : {std::pair{"first_token", result.prefill}, {"token", result.decode}})
     rows.add({what,
               c.site.model.name,

@@ -264,6 +264,35 @@ TEST_CASE("plan: a variation that is refused has a line, the others go on") {
         }).find("nope") != std::string::npos);
 }
 
+/// What the columns of a table that are parts of a whole are called, by unit.
+std::string parts_in(const Report& report, std::string_view table, std::string_view unit) {
+  std::string out;
+  for (const ReportColumn& column : report.table(table).columns())
+    if (!column.part.empty() && column.unit == unit)
+      out += (out.empty() ? "" : "; ") + std::string(column.part);
+  return out;
+}
+
+// Pages draw what is marked, and keep no list of their own.
+TEST_CASE("step: a report says which columns are parts of a whole") {
+  const PartsCatalogue parts = load_catalogue();
+  const StepResult result = run_step(small(8, 4, 1024, 16), parts);
+  const Report report = step_report(result);
+  CHECK(parts_in(report, "rows", "s") ==
+        "matrix products; attention; elementwise kernels; waiting for the host; TP, exposed; CP, "
+        "exposed; EP, exposed; slower beside communication; pipeline: bubble and sends; DP, "
+        "exposed; optimizer");
+  double sum = 0;
+  const ReportTable& rows = report.table("rows");
+  for (std::size_t i = 0; i < rows.columns().size(); ++i)
+    if (!rows.columns()[i].part.empty()) sum += rows.rows()[0][i].get<double>();
+  CHECK(sum == doctest::Approx(seconds(result.step.time)));
+  CHECK(parts_in(report, "hidden", "s") == "TP; CP; EP; DP");
+  CHECK(parts_in(report, "memory", "B") ==
+        "weights; gradients; optimizer state; activations; gathered units and buffers; "
+        "communicators of NCCL; context and fragmentation");
+}
+
 TEST_CASE("plan: text, CSV and JSON say the same") {
   const PartsCatalogue parts = load_catalogue();
   const std::vector<NamedConfig> one = {{"", small(8, 4, 1024, 16)}};
