@@ -51,7 +51,8 @@ struct BenchOptions {
 std::vector<Bytes> sizes(const BenchOptions& options, const CLI::App& command) {
   if (!options.nccl_tests.asks_for_sizes(command)) return sizes_from_option(options.sizes);
   if (given(command, "--sizes"))
-    throw Error("--sizes and -b/-e/-f/-i both say what sizes to run", "give one of the two");
+    throw Error(about("--sizes"), "--sizes and -b/-e/-f/-i both say what sizes to run",
+                "give one of the two");
   return options.nccl_tests.sizes();
 }
 
@@ -59,7 +60,8 @@ std::vector<Bytes> sizes(const BenchOptions& options, const CLI::App& command) {
 std::optional<TimelineFilter> traced(const BenchOptions& options) {
   if (options.trace.empty()) {
     if (!options.trace_ranks.empty())
-      throw Error("--trace-ranks without --trace", "name the file: --trace out.json");
+      throw Error(about("--trace-ranks"), "--trace-ranks without --trace",
+                  "name the file: --trace out.json");
     return std::nullopt;
   }
   if (options.trace_ranks.empty()) return TimelineFilter{};
@@ -93,7 +95,8 @@ BenchConfig config(const BenchOptions& options, const CLI::App& command,
   out.datatype = options.nccl_tests.datatype;
   const std::vector<CallingEngine> engines = engines_from_option(options.engine);
   if (engines.size() > 1)
-    throw Error("--engine: one at a time", "cutover compares several: --engine vllm,sglang");
+    throw Error(option_place("--engine"), "one at a time",
+                "cutover compares several: --engine vllm,sglang");
   if (!engines.empty()) {
     out.engine = engines.front();
     if (!given(command, "--datatype")) out.datatype = "bfloat16";  // what engines add up
@@ -177,7 +180,8 @@ ExpertsConfig experts_config(const BenchOptions& options, const CLI::App& comman
   refuse_what_is_of_sizes(options, command);
   const bool graph = options.nccl_tests.graphs > 0;
   if (graph && options.one_shot)
-    throw Error("--one-shot is a lone call from idle, -G calls in a CUDA graph",
+    throw Error(about("--one-shot"),
+                "--one-shot is a lone call from idle, -G calls in a CUDA graph",
                 "give one of the two");
   ExpertsConfig out =
       options.experts.config(options.job, options.topology, options.fabric, options.seed);
@@ -308,7 +312,8 @@ std::unique_ptr<AskedBench> ask_bench(const std::vector<std::string>& words) {
   all.insert(all.end(), words.begin(), words.end());
   parse_words(app, all);
   if (phases_of(*options))
-    throw Error("--collective: dispatch and combine have no sizes to ask about again and again",
+    throw Error(option_place("--collective"),
+                "dispatch and combine have no sizes to ask about again and again",
                 "fabricast bench or fabricast experts have their times");
   return asked_by(*options, *command);
 }

@@ -77,14 +77,17 @@ void say(const std::string& line) { print_err("{}\n", line); }
 
 int run(const CalibrateOptions& options, const CLI::App& command, const Answers& answers) {
   if (options.cross_validate && !options.leave_out.empty())
-    throw Error("--cross-validate leaves each source out in turn: --leave-out does not go with it");
+    throw Error(about("--cross-validate"),
+                "--cross-validate leaves each source out in turn: --leave-out does not go with it");
   if (!options.predictions.empty() && !options.cross_validate && options.leave_out.empty())
-    throw Error("--predictions needs --cross-validate or --leave-out");
+    throw Error(about("--predictions"), "--predictions needs --cross-validate or --leave-out");
   Outputs outputs(command);
   if (options.my_runs.empty() != options.my_points.empty())
-    throw Error("--my-runs and --my-points go together: the runs, and their rows");
+    throw Error(about("--my-runs"),
+                "--my-runs and --my-points go together: the runs, and their rows");
   if (!options.my_runs.empty() && (options.cross_validate || !options.leave_out.empty()))
-    throw Error("--my-runs goes on from the shipped fit: no source of it is left out");
+    throw Error(about("--my-runs"),
+                "--my-runs goes on from the shipped fit: no source of it is left out");
   CalibrateConfig config = config_of(options);
   if (options.try_my_runs) {
     print_out("fabricast calibrate: {} own rows at most, errors of the rest of each source\n{}",

@@ -49,7 +49,7 @@ std::vector<RuleOverrides> overrides(const CheckOptions& options, const CLI::App
     one.has_version = given(command, "--nccl");
     for (const RuleOverrides& other : out) {
       if (&other != &one && other.version == one.version)
-        throw Error(Place{{}, 0, "--nccl"}, fmt::format("{} is asked for twice", release));
+        throw Error(option_place("--nccl"), fmt::format("{} is asked for twice", release));
     }
   }
   return out;
@@ -62,7 +62,7 @@ void keep(const std::vector<std::string>& only, RuleFile& file) {
   for (const Rule& rule : file.rules) known.push_back(rule.id);
   for (const std::string& id : only) {
     if (std::ranges::find(known, id) == known.end())
-      throw Error(Place{{}, 0, "--only"}, fmt::format("no rule is named \"{}\"", id),
+      throw Error(option_place("--only"), fmt::format("no rule is named \"{}\"", id),
                   hint_nearest(id, known));
   }
   std::erase_if(file.rules,
@@ -126,7 +126,8 @@ RulesRun run_one(const CheckOptions& options, const RuleOverrides& asked, RuleFi
 std::optional<RulesBaseline> baseline_of(const CheckOptions& options, std::size_t runs) {
   if (options.baseline.empty()) return std::nullopt;
   if (runs > 1)
-    throw Error("--baseline compares one run: --nccl names several", "one release at a time");
+    throw Error(about("--baseline"), "--baseline compares one run: --nccl names several",
+                "one release at a time");
   RulesBaseline out = load_baseline(options.baseline);
   if (!options.only.empty())
     std::erase_if(out.rules, [&](const auto& rule) {

@@ -41,7 +41,7 @@ CutoverConfig config(const CutoverOptions& options, const CLI::App& command,
   static_cast<Job&>(out) = options.job.job(options.topology, options.fabric, options.sharp);
   const auto collectives =
       of_option("--collective", [&] { return parse_collectives(options.collective); });
-  if (collectives.size() != 1) throw Error("--collective: one at a time");
+  if (collectives.size() != 1) throw Error(option_place("--collective"), "one at a time");
   out.collective = collectives.front();
   out.sizes = sizes_from_option(options.sizes);
   std::ranges::sort(out.sizes);

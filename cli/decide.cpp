@@ -73,7 +73,8 @@ int list_releases(const DecideOptions& options, const Answers& answers) {
 int run(const DecideOptions& options, const Answers& answers) {
   if (options.releases) return list_releases(options, answers);
   if (options.table) {
-    if (options.format == "json") throw Error("--table is CSV", "leave --format out");
+    if (options.format == "json")
+      throw Error(about("--table"), "--table is CSV", "leave --format out");
   }
   DecideConfig asked = config(options);
   if (options.explain) asked = at_size(std::move(asked), *options.explain);

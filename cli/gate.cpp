@@ -119,9 +119,10 @@ int check(const GateOptions& options, const CLI::App& command, Outputs& outputs,
 int run(const GateOptions& options, const CLI::App& command, const Answers& answers) {
   const bool checks = !options.logs.empty();
   if (checks && given(command, "--sizes"))
-    throw Error("--sizes and --check: the log has its sizes", "leave --sizes out");
+    throw Error(about("--sizes"), "--sizes and --check: the log has its sizes",
+                "leave --sizes out");
   if (!checks && given(command, "--write-junit"))
-    throw Error("--write-junit is of logs that were held against floors",
+    throw Error(about("--write-junit"), "--write-junit is of logs that were held against floors",
                 "name them: --check all_reduce.log");
   for (const char* name : kWritesFloors) {
     if (checks && given(command, name))

@@ -73,10 +73,10 @@ void check_options(const HangOptions& options, const CLI::App& command) {
   if (!options.layout.empty()) return;
   const bool is_scenario = is_yaml(options.trace());
   if (!is_scenario && (given(command, "--fault") || given(command, "--write-trace")))
-    throw Error("--fault and --write-trace belong to --layout");
+    throw Error(about("--fault"), "--fault and --write-trace belong to --layout");
   for (const char* name : {"--fault", "--timeout"})
     if (is_scenario && given(command, name))
-      throw Error(Place{{}, 0, name}, "the scenario says its own",
+      throw Error(option_place(name), "the scenario says its own",
                   fmt::format("change {}, or ask for its layout: --layout", options.trace()));
 }
 

@@ -34,7 +34,7 @@ struct Written {
 
 Written topology_in(const ImportOptions& options) {
   if (options.files.size() != 1)
-    throw Error("--write takes one file at a time", "one file to write for each");
+    throw Error(about("--write"), "--write takes one file at a time", "one file to write for each");
   const std::string& file = options.files.front();
   const PartsCatalogue parts = load_parts(options.parts);
   const bool large = is_large_file(file);
@@ -55,7 +55,8 @@ Written topology_in(const ImportOptions& options) {
 int run(const ImportOptions& options, const CLI::App& command, const Answers& answers) {
   Outputs outputs(command);
   if (options.files.size() > 1 && options.format != "text")
-    throw Error(fmt::format("--format {} is of one file", options.format), "one file at a time");
+    throw Error(about("--format"), fmt::format("--format {} is of one file", options.format),
+                "one file at a time");
   std::optional<Written> written;
   if (!options.write.empty()) written = topology_in(options);
   bool all_known = true;
@@ -63,7 +64,7 @@ int run(const ImportOptions& options, const CLI::App& command, const Answers& an
     const ImportedFile read = import_file(file, "import takes what a tool printed");
     const bool compares = !options.topology.empty();
     if (compares && read.kind != import_kind::kNcclLog && read.choices.empty())
-      throw Error(fmt::format("--topology: {} is no log of NCCL", file),
+      throw Error(option_place("--topology"), fmt::format("{} is no log of NCCL", file),
                   "it compares what NCCL chose in a log (NCCL_DEBUG=INFO) with what it would on a "
                   "topology");
     std::vector<ComparedChoice> compared;

@@ -64,7 +64,8 @@ int run(const JudgeOptions& options, const CLI::App& command, const Answers& ans
   if (options.log.empty() == options.inspector.empty())
     throw Error("name the output of nccl-tests, or --inspector FOLDER", "one of them");
   if (!options.inspector.empty()) return run_inspector(options, command, answers);
-  if (!options.metrics.empty()) throw Error("--write-prometheus belongs to --inspector");
+  if (!options.metrics.empty())
+    throw Error(about("--write-prometheus"), "--write-prometheus belongs to --inspector");
   const NcclTestsLog log = logged_run(options.log, "judge");
   std::vector<Target> targets;
   if (!options.targets.empty()) targets = load_targets(options.targets);

@@ -53,12 +53,12 @@ JudgeRequest request_of(const JudgedLogOptions& options) {
   JudgeRequest out{options.topology,          options.fabric, 0,
                    options.job.gpus_per_node, options.sharp,  {}};
   const std::vector<int> nodes = options.job.node_counts();
-  if (nodes.size() > 1) throw Error("--nodes: one number, that of the log");
+  if (nodes.size() > 1) throw Error(option_place("--nodes"), "one number, that of the log");
   if (!nodes.empty()) out.nodes = nodes.front();
   if (!options.collective.empty()) {
     const auto asked =
         of_option("--collective", [&] { return parse_collectives(options.collective); });
-    if (asked.size() > 1) throw Error("--collective: one, that of the log");
+    if (asked.size() > 1) throw Error(option_place("--collective"), "one, that of the log");
     out.collective = asked.front();
   }
   return out;

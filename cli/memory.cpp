@@ -61,7 +61,8 @@ MemoryConfig config(const MemoryOptions& options, const CLI::App& command) {
   out.communicators = options.communicators;
   out.rank = options.rank;
   if (out.topology.empty())
-    throw Error("--topology is missing", "a preset or a file, or --layout with a file of `step`");
+    throw Error(about("--topology"), "--topology is missing",
+                "a preset or a file, or --layout with a file of `step`");
   return out;
 }
 

@@ -32,21 +32,23 @@ std::vector<std::string> listed(const CLI::App& command, const char* option,
   if (!given(command, option)) return {};
   std::vector<std::string> out = of_option(option, [&] { return parse_host_list(text); });
   if (out.empty())
-    throw Error(fmt::format("{}: no host is named", option), "leave it out for all of the tree");
+    throw Error(option_place(option), "no host is named", "leave it out for all of the tree");
   return out;
 }
 
 /// --hosts, or the lines of a file; none = all of the tree.
 std::vector<std::string> hosts_of(const PlacementOptions& options, const CLI::App& command) {
   if (!given(command, "--hosts-file")) return listed(command, "--hosts", options.hosts);
-  if (given(command, "--hosts")) throw Error("--hosts and --hosts-file", "one of them");
+  if (given(command, "--hosts"))
+    throw Error(about("--hosts"), "--hosts and --hosts-file", "one of them");
   return parse_host_file(read_text_file(options.hosts_file, "a host a line"), options.hosts_file);
 }
 
 std::vector<std::string> labels_of(const std::string& text) {
   std::vector<std::string> out = comma_words(text);
   if (std::ranges::find(out, "") != out.end())
-    throw Error("--labels: an empty key", "keys of labels, the nearest switch first");
+    throw Error(option_place("--labels"), "an empty key",
+                "keys of labels, the nearest switch first");
   return out;
 }
 
@@ -54,12 +56,13 @@ PlacementConfig config_of(const PlacementOptions& options, const CLI::App& comma
   PlacementConfig out;
   if (!options.layout.empty()) {
     if (!options.topology.empty())
-      throw Error("--layout and --topology", "the layout says the topology");
+      throw Error(about("--layout"), "--layout and --topology", "the layout says the topology");
     out.step = load_step_with(options.layout, command, options.job, "", options.fabric);
     static_cast<Job&>(out) = *out.step;
   } else {
     if (options.topology.empty())
-      throw Error("--topology is missing", "--topology or --layout says what a host is");
+      throw Error(about("--topology"), "--topology is missing",
+                  "--topology or --layout says what a host is");
     static_cast<Job&>(out) = options.job.job(options.topology, options.fabric);
   }
   out.tree_file = options.tree;

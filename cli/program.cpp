@@ -38,15 +38,38 @@ Error unexpected(const CLI::App& command, const std::string& word) {
     for (const std::string& text : option->get_lnames()) known.push_back("--" + text);
   }
   const std::string near = nearest(name, known);
-  return Error(fmt::format("unknown option \"{}\"", name),
+  return Error(about(name), fmt::format("unknown option \"{}\"", name),
                near.empty() ? help : fmt::format("did you mean \"{}\"?", near));
 }
 
 /// "--nodes: 1 required TEXT missing" and the like.
 Error wrong_count(const std::string& complaint) {
   const bool repeated = complaint.find("At Most") != std::string::npos;
-  return Error(fmt::format("{}: {}", complaint.substr(0, complaint.find(':')),
-                           repeated ? "given more than once" : "a value is missing"));
+  return Error(option_place(complaint.substr(0, complaint.find(':'))),
+               repeated ? "given more than once" : "a value is missing");
+}
+
+/// "--nodes: WHAT" of CLI11 and of our validators, which may end with a hint of ours. CLI11 passes
+/// on nothing but this text.
+Error wrong_value(const CLI::App* command, const std::string& complaint) {
+  constexpr std::string_view kHint = "\nhint: ";
+  const std::size_t colon = complaint.find(": "), end = complaint.find(kHint);
+  const std::string hint =
+      end == std::string::npos ? std::string() : complaint.substr(end + kHint.size());
+  const std::string name = complaint.substr(0, colon);
+  if (command == nullptr || command->get_option_no_throw(name) == nullptr)
+    return Error(complaint.substr(0, end), hint);
+  const std::size_t begin = colon + 2;
+  return Error(option_place(name),
+               complaint.substr(begin, end == std::string::npos ? end : end - begin), hint);
+}
+
+/// "--topology is required".
+Error missing(const CLI::App& command, const std::string& complaint) {
+  const std::string name = complaint.substr(0, complaint.find(' '));
+  const bool is_option = name.starts_with('-') && command.get_option_no_throw(name) != nullptr;
+  return Error(is_option ? about(name) : Place{}, complaint,
+               fmt::format("see fabricast {} --help", command.get_name()));
 }
 
 /// CLI11's complaint in our words. What was not expected explains what is missing, so it goes
@@ -59,14 +82,14 @@ Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_count(error.what());
-  if (!about_words) return Error(error.what());
+  if (!about_words) return wrong_value(chosen.empty() ? nullptr : chosen.front(), error.what());
   if (chosen.empty()) {
     if (extra.empty() || extra.front().starts_with('-'))
       return Error("a command is missing", "fabricast --help lists them");
     return unknown_command(app, extra.front());
   }
   if (!extra.empty()) return unexpected(*chosen.front(), extra.front());
-  return Error(error.what(), fmt::format("see fabricast {} --help", chosen.front()->get_name()));
+  return missing(*chosen.front(), error.what());
 }
 
 const CLI::App* command_below(const CLI::App& command, const std::string& word) {
@@ -90,7 +113,7 @@ void check_values(const CLI::App& app, std::span<const std::string> words) {
     const bool has_value = equals == std::string::npos
                                ? words.size() > 1 && !words[1].starts_with("--")
                                : equals + 1 < word.size();
-    if (!has_value) throw Error(Place{{}, 0, name}, "a value is missing");
+    if (!has_value) throw Error(option_place(name), "a value is missing");
     if (equals == std::string::npos) words = words.subspan(1);
   }
 }

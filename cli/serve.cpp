@@ -28,7 +28,8 @@ ServedQuestion asked(const ServeOptions& options) {
   ServeConfig& config = out.config;
   config.site.parts = options.parts;
   if (options.requests > 0) {
-    if (!config.load) throw Error("--requests without a load", "say --rate or --concurrency");
+    if (!config.load)
+      throw Error(about("--requests"), "--requests without a load", "say --rate or --concurrency");
     config.load->requests = options.requests;
   }
   if (options.workers > 0) config.workers = options.workers;

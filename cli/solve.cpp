@@ -25,7 +25,7 @@ SolveAsk ask_of(const SolveOptions& options) {
   for (const std::string& one : options.vary) {
     const std::size_t equals = one.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw Error(Place{{}, 0, "--vary"}, "\"" + one + "\" is no key and its values",
+      throw Error(option_place("--vary"), "\"" + one + "\" is no key and its values",
                   "like nodes=1..64, or topology=dgx-h100,hgx-b200");
     out.vary.emplace_back(one.substr(0, equals), one.substr(equals + 1));
   }

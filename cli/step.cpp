@@ -37,7 +37,7 @@ void write_trace(const std::string& path, const StepResult& result, Outputs& out
 /// The same layout on each variation.
 int run_variations(const StepOptions& options, std::vector<NamedConfig> configs,
                    const PartsCatalogue& parts, const Answers& answers) {
-  if (!options.trace.empty()) throw Error("--vary takes no --trace");
+  if (!options.trace.empty()) throw Error(about("--vary"), "--vary takes no --trace");
   for (const std::string& variation : options.vary)
     configs = of_option("--vary", [&] { return vary(configs, variation); });
   const std::vector<NamedStep> steps = run_variations(configs, parts, on_all_cores(answers, {}));
@@ -62,9 +62,10 @@ int run_skew(const StepOptions& options, const Job& config, const Answers& answe
 /// The calls of a trace of PyTorch.
 int run_calls(const StepOptions& options, const Answers& answers) {
   if (!options.layout.empty() || !options.vary.empty() || !options.trace.empty())
-    throw Error("--calls takes --topology, and no layout, --vary or --trace");
+    throw Error(about("--calls"), "--calls takes --topology, and no layout, --vary or --trace");
   if (options.topology.empty())
-    throw Error("--topology is missing", "--calls predicts the trace's calls on it");
+    throw Error(about("--topology"), "--topology is missing",
+                "--calls predicts the trace's calls on it");
   const Job config = options.job.job(options.topology, options.fabric);
   if (std::filesystem::is_directory(options.calls)) return run_skew(options, config, answers);
   const TracedResult result = predict_calls(import_file(options.calls, "--calls takes a trace"),

@@ -75,9 +75,10 @@ int show(const TopoOptions& options, const Answers& answers) {
   const bool is_table = options.format == "text" || options.format == "csv" ||
                         (options.bill && options.format == "json");
   if (options.bill && !is_table)
-    throw Error(fmt::format("--bill: no such format: {}", options.format), "text, csv or json");
+    throw Error(option_place("--bill"), fmt::format("no such format: {}", options.format),
+                "text, csv or json");
   if (!options.bill && options.format == "csv")
-    throw Error("--format csv: only a bill is a table", "add --bill");
+    throw Error(about("--format"), "--format csv: only a bill is a table", "add --bill");
   const PartsCatalogue parts = load_parts(options.parts);
   if (options.bill) return show_bill(options, parts, answers);
   if (answers.prints) print_out("{}", text_of(options, parts));

@@ -58,7 +58,7 @@ UpgradeConfig config(const UpgradeOptions& options) {
       of_option("--collective", [&] { return parse_collectives(options.collective); });
   for (const Collective collective : out.collectives) {
     if (!is_tuned(collective))
-      throw Error(Place{{}, 0, "--collective"},
+      throw Error(option_place("--collective"),
                   "NCCL makes no choice for " + std::string(to_text(collective)),
                   "it chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
   }

@@ -12,6 +12,7 @@
 #include "cli/output/streams.hpp"
 #include "cli/workers.hpp"
 #include "models/io/topologies/calibrated.hpp"
+#include "models/io/topologies/load.hpp"
 #include "models/nccl/base/releases.hpp"
 #include "models/studies/shared/named_job.hpp"
 #include "models/studies/whatif/whatif_text.hpp"
@@ -36,10 +37,12 @@ struct WhatifOptions {
 std::vector<NamedJob> afters(const WhatifOptions& options, const Job& before) {
   std::vector<NamedJob> out = {{"", before}};
   multiply(out, options.topologies, [](Job& setup, const std::string& value) {
+    placed(about("--to-topology"), [&] { check_topology_name(value); });
     setup.topology = value;
     return "topology " + value;
   });
   multiply(out, options.fabrics, [](Job& setup, const std::string& value) {
+    placed(about("--to-fabric"), [&] { check_fabric_name(value); });
     setup.fabric = value;
     return "fabric " + value;
   });

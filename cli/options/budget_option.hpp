@@ -18,7 +18,8 @@ struct BudgetOption {
   /// Of CPU time; nothing: whatever it takes.
   std::optional<Duration> wanted(const CLI::App& command) const {
     if (exact && given(command, "--budget"))
-      throw Error("--exact and --budget both say what an answer may cost", "give one of the two");
+      throw Error(about("--exact"), "--exact and --budget both say what an answer may cost",
+                  "give one of the two");
     if (exact) return std::nullopt;
     return of_option("--budget", [&] { return parse_duration(budget); });
   }

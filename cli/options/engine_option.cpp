@@ -17,7 +17,7 @@ std::vector<CallingEngine> engines_from_option(const std::string& text) {
   for (const std::string_view item : comma_items(text)) {
     const EngineRelease release = of_option("--engine", [&] { return parse_engine(item); });
     if (std::ranges::find(out, release, &CallingEngine::release) != out.end())
-      throw Error(fmt::format("--engine: {} is listed twice", item));
+      throw Error(option_place("--engine"), fmt::format("{} is listed twice", item));
     out.push_back({release, load_engines()});
   }
   return out;

@@ -40,7 +40,8 @@ ExpertsConfig ExpertOptions::config(const JobOptions& job, const std::string& to
   out.load = load;
   out.kernels = kernels;
   if (sms % 2 != 0)
-    throw Error("--sms: an even number is needed", "half of them send, half receive or forward");
+    throw Error(option_place("--sms"), "an even number is needed",
+                "half of them send, half receive or forward");
   return out;
 }
 

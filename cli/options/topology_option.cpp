@@ -63,8 +63,8 @@ CLI::Option* add_topology_option(CLI::App& command, std::string& topology, const
   command.parse_complete_callback([&command, &topology, name, or_of] {
     if (topology.empty()) {
       if (!asked_changes(command).empty() && (or_of == nullptr || !given(command, or_of)))
-        throw Error(fmt::format("{}: there is no {} that it changes",
-                                given(command, "--nics") ? "--nics" : "--gpu", name));
+        throw Error(option_place(given(command, "--nics") ? "--nics" : "--gpu"),
+                    fmt::format("there is no {} that it changes", name));
       return;
     }
     topology = with_changes(topology, asked_changes(command));

@@ -33,7 +33,7 @@ std::vector<Bytes> sizes_from_option(const std::string& text);
 /// What `parse` throws, said of the option. What has a place in a file keeps it.
 template <class Parse>
 auto of_option(const char* option, Parse parse) {
-  return placed({{}, 0, option}, parse);
+  return placed(option_place(option), parse);
 }
 
 /// What `parse` makes of each of "a,b". Throws Error: two of them are the same.

@@ -17,7 +17,7 @@ bool has_given(const CLI::App& command, const char* name) {
 
 void set_nodes(StepConfig& step, const JobOptions& options) {
   const std::vector<int> nodes = options.node_counts();
-  if (nodes.size() > 1) throw Error("--nodes: a step runs on one number of nodes");
+  if (nodes.size() > 1) throw Error(option_place("--nodes"), "a step runs on one number of nodes");
   if (!nodes.empty()) step.nodes = nodes.front();
 }
 
@@ -60,7 +60,8 @@ StepConfig load_step_with(const std::string& layout, const CLI::App& command,
 Work WorkOptions::work(const CLI::App& command) const {
   if (!layout.empty()) return step_of(*this, command);
   if (topology.empty())
-    throw Error("--topology is missing", "or give a training step: --layout LAYOUT.yaml");
+    throw Error(about("--topology"), "--topology is missing",
+                "or give a training step: --layout LAYOUT.yaml");
   BenchConfig out;
   out.nodes = job.node_counts();
   static_cast<Job&>(out) = job.job(topology, fabric, sharp);

@@ -43,7 +43,8 @@ void HtmlOutput::listen(Answers& answers) {
 void HtmlOutput::write() {
   if (path_.empty()) return;
   if (parts_.empty())
-    throw Error("--html: this has no report to show", "leave out what lists or explains");
+    throw Error(option_place("--html"), "this has no report to show",
+                "leave out what lists or explains");
   const std::string page = report_page(parts_);
   outputs_->write(path_, [&](std::ostream& out) {
     out.write(page.data(), static_cast<std::streamsize>(page.size()));

@@ -169,7 +169,7 @@ void Outputs::check_is_no_input(const std::string& option, const File& file) con
   if (!is_file(file.real)) return;
   const Found input = found_among(inputs_, file.real);
   if (input.found)
-    throw Error(Place{{}, 0, option},
+    throw Error(option_place(option),
                 fmt::format("{} is an input of this run{}", file.path,
                             input.by.empty() ? "" : ": " + input.by + " names it"),
                 "name another file to write");
@@ -182,7 +182,7 @@ void Outputs::add(const std::string& option, const std::string& path) {
   if (problem || (exists(path) && !exists(file.real))) file.real = path;
   for (const File& other : files_) {
     if (other.real == file.real && (is_file(file.real) || !exists(file.real)))
-      throw Error(Place{{}, 0, option}, fmt::format("{} is written twice", path),
+      throw Error(option_place(option), fmt::format("{} is written twice", path),
                   "a file for each");
   }
   check_is_no_input(option, file);

@@ -24,7 +24,7 @@ struct QueryOptions {
 void check_sweep(Store& store, const std::string& sweep) {
   const std::vector<std::string> known = store.sweeps();
   if (sweep.empty() || std::ranges::find(known, sweep) != known.end()) return;
-  throw Error(Place{{}, 0, "--sweep"}, fmt::format("no sweep is named \"{}\" there", sweep),
+  throw Error(option_place("--sweep"), fmt::format("no sweep is named \"{}\" there", sweep),
               hint_nearest(sweep, known));
 }
 
@@ -48,7 +48,7 @@ int run(const QueryOptions& options, const Answers& answers) {
   } else {
     Store other(options.diff, StoreAccess::read);
     if (config.columns.size() > 1)
-      throw Error(Place{{}, 0, "--columns"}, "--diff compares one figure", "name one");
+      throw Error(option_place("--columns"), "--diff compares one figure", "name one");
     *result = run_diff(store, other, options.diff == options.store, config);
   }
   answers.give(

@@ -51,7 +51,7 @@ Share share_of(const std::string& text) {
   const auto of =
       slash == std::string::npos ? std::nullopt : to_number<std::size_t>(text.substr(slash + 1));
   if (!number || !of || *number < 1 || *number > *of)
-    throw Error(Place{{}, 0, "--share"}, fmt::format("\"{}\" is no share", text),
+    throw Error(option_place("--share"), fmt::format("\"{}\" is no share", text),
                 "like 2/16: the second of sixteen");
   return {*number, *of};
 }
@@ -253,7 +253,7 @@ std::string own_program() {
 int elsewhere(const SweepOptions& options, const CLI::App& command, std::size_t points) {
   for (const char* name : {"--share", "--retry-failed"})
     if (given(command, name))
-      throw Error(Place{{}, 0, name}, "is of a run on this host",
+      throw Error(option_place(name), "is of a run on this host",
                   "leave it out: each task has a share of its own");
   SlurmOptions array = options.array;
   const int wanted = array.tasks > 0 ? array.tasks : kTasksUsual;
@@ -277,9 +277,9 @@ void check_array(const SweepOptions& options, const CLI::App& command) {
   if (options.slurm) return;
   for (const char* name : {"--partition", "--time"})
     if (given(command, name))
-      throw Error(Place{{}, 0, name}, "is of a job array of Slurm", "--slurm submits one");
+      throw Error(option_place(name), "is of a job array of Slurm", "--slurm submits one");
   if (!options.print_commands && given(command, "--array-size"))
-    throw Error(Place{{}, 0, "--array-size"}, "is of shares that are run elsewhere",
+    throw Error(option_place("--array-size"), "is of shares that are run elsewhere",
                 "--slurm submits them, --print-commands prints them");
 }
 
@@ -293,7 +293,8 @@ int run(const SweepOptions& options, const CLI::App& command, const Answers& ans
   const std::vector<SweepPoint> points = checked_points(sweep, share_of(options.share));
   if (options.dry_run) return dry_run(sweep, points, jobs);
   if (options.store.empty())
-    throw Error("--store is missing", "name the file for results: --store results.sqlite");
+    throw Error(about("--store"), "--store is missing",
+                "name the file for results: --store results.sqlite");
   if (options.print_commands || options.slurm) return elsewhere(options, command, points.size());
   {
     Store store(options.store, StoreAccess::write);

@@ -27,7 +27,6 @@ constexpr std::array kStudies = {"bench", "decide", "cutover", "whatif", "advise
 constexpr std::array kNotHere = {"format", "help",  "list-models",  "list-rules", "list-variables",
                                  "table",  "tuner", "explain-fold", "releases",   "jobs"};
 constexpr std::size_t kFilesMax = 16;
-constexpr int kNodesMax = 1024;
 
 template <class List>
 bool has(const List& list, std::string_view word) {
@@ -35,14 +34,15 @@ bool has(const List& list, std::string_view word) {
 }
 
 Error not_here(const std::string& option) {
-  return Error(fmt::format("\"{}\" cannot be asked here", option.substr(0, 60)));
+  return Error(about("--" + option),
+               fmt::format("\"{}\" cannot be asked here", option.substr(0, 60)));
 }
 
 /// A text of the body, by its key.
 std::string text_of(const std::string& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number()) return value.dump();
-  throw Error(Place{{}, 0, "--" + key}, "is a text, a number, true or a list of texts");
+  throw Error(option_place("--" + key), "is a text, a number, true or a list of texts");
 }
 
 /// However they were asked for. A part of a list that is no number is the command's to refuse.
@@ -53,8 +53,8 @@ void check_nodes(const CLI::App& command) {
     long long number = 0;
     for (const char c : text) {
       number = '0' <= c && c <= '9' ? std::min(10 * number + (c - '0'), 1'000'000LL) : 0;
-      if (number > kNodesMax)
-        throw Error(Place{{}, 0, "--nodes"}, fmt::format("at most {} on this page", kNodesMax),
+      if (number > kPageNodesMax)
+        throw Error(option_place("--nodes"), fmt::format("at most {} on this page", kPageNodesMax),
                     "the command line takes more");
     }
   }
@@ -141,19 +141,11 @@ std::vector<std::string> words_of(const std::string& study, const Json& body, co
   return words;
 }
 
-/// "--nodes" of "--nodes: 0 is no number of nodes".
-std::string option_in(const std::string& message) {
-  if (message.find("unknown topology") != std::string::npos) return "--topology";
-  const std::size_t word = message.find_first_not_of("0123456789");
-  if (word > 0 && message.substr(word).starts_with(" NICs")) return "--nics";
-  if (!message.starts_with("--")) return {};
-  const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-");
-  return message.substr(0, end);
-}
-
-Json error_of(const Error& error, const Files& files) {
-  const std::string message = files.shown(error.reason());
-  return error_json(message, option_in(message), files.shown(error.hint()));
+/// As it is, but without the folder of the question's own files.
+Error shown(const Error& error, const Files& files) {
+  Place place = error.place();
+  place.file = files.shown(place.file);
+  return {std::move(place), files.shown(error.message()), files.shown(error.hint())};
 }
 
 }  // namespace
@@ -166,11 +158,15 @@ bool is_file_name(const std::string& name) {
   return known && !name.empty() && name.size() <= 100 && name.front() != '.' && name.front() != '-';
 }
 
-Json error_json(const std::string& message, const std::string& option, const std::string& hint) {
+Json error_json(const Error& error) {
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  const Place& place = error.place();
   return {{"error",
-           {{"message", message},
-            {"option", option.empty() ? Json() : Json(option)},
-            {"hint", hint.empty() ? Json() : Json(hint)}}}};
+           {{"message", error.reason()},
+            {"option", or_null(place.about)},
+            {"file", or_null(place.file)},
+            {"line", place.line > 0 ? Json(place.line) : Json()},
+            {"hint", or_null(error.hint())}}}};
 }
 
 Answered answer(const std::string& study, const Json& body, const OwnFolder& folder, int threads,
@@ -203,14 +199,14 @@ Answered answer(const std::string& study, const Json& body, const OwnFolder& fol
       };
     }
     run_program(words, answers, check_options);
-    if (!out.part) out.error = error_json("there is no answer to show", "", "");
+    if (!out.part) out.error = error_json(Error("there is no answer to show"));
   } catch (const Error& error) {
     out.part.reset();
-    out.error = files ? error_of(error, *files) : error_json(error.reason(), "", error.hint());
+    out.error = error_json(files ? shown(error, *files) : error);
   } catch (const std::bad_alloc&) {
     out.part.reset();
-    out.error = error_json("this takes more memory than the page may use", "",
-                           "fewer nodes; the command line has no such limit");
+    out.error = error_json(Error("this takes more memory than the page may use",
+                                 "fewer nodes; the command line has no such limit"));
   }
   return out;
 }

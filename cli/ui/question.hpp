@@ -8,11 +8,16 @@
 
 #include "cli/ui/own_folder.hpp"
 #include "models/io/report/page_data.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 
-/// What went wrong, as the page takes it: {"error": {"message", "option", "hint"}}.
-Json error_json(const std::string& message, const std::string& option, const std::string& hint);
+/// What the page may ask for, by an option or in a file.
+inline constexpr int kPageNodesMax = 1024;
+
+/// What went wrong, as the page takes it: {"error": {"message", "option", "file", "line", "hint"}},
+/// null where there is none.
+Json error_json(const Error& error);
 
 /// The question was given up: nobody waits for its answer any more, or it took too long.
 class GivenUp {};

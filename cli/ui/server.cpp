@@ -83,7 +83,7 @@ inline bool same(std::string_view one, std::string_view other) {
 inline void refuse(httplib::Response& response, int status, const std::string& message,
                    const std::string& hint = {}) {
   response.status = status;
-  response.set_content(json_line(error_json(message, "", hint)), kJson);
+  response.set_content(json_line(error_json(Error(message, hint))), kJson);
 }
 
 /// What became of a question that has no answer.
@@ -304,7 +304,7 @@ struct UiServer::Impl {
       send(answered.part ? event("report", *answered.part) : event("error", answered.error));
     } catch (...) {  // the library calls this where nothing catches
       const Failure failure = failure_of(std::current_exception());
-      const std::string text = event("error", error_json(failure.message, "", failure.hint));
+      const std::string text = event("error", error_json(Error(failure.message, failure.hint)));
       if (!gone) sink.write(text.data(), text.size());
     }
     sink.done();
@@ -347,7 +347,7 @@ int UiServer::bind(int port) {
   impl_->port = port == 0 ? impl_->server.bind_to_any_port(kHost)
                           : (impl_->server.bind_to_port(kHost, port) ? port : -1);
   if (impl_->port < 0)
-    throw Error(Place{{}, 0, "--port"},
+    throw Error(option_place("--port"),
                 fmt::format("{} cannot be had: {}", port, std::generic_category().message(errno)),
                 "leave --port out for one that is free");
   ::listen(impl_->listening, kBacklog);

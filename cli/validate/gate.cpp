@@ -37,7 +37,8 @@ Measurements together(Measurements all, Measurements more) {
 
 int run(const ValidateGateOptions& options, const Answers& answers) {
   if (options.sick_points.empty() != options.sick_runs.empty())
-    throw Error("--sick-runs and --sick-points belong together", "give both or none");
+    throw Error(about("--sick-runs"), "--sick-runs and --sick-points belong together",
+                "give both or none");
   const PartsCatalogue parts = load_parts(options.parts);
   ValidateConfig config;
   config.measured = load_measurements(options.runs, options.points, "");

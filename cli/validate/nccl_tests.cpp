@@ -37,7 +37,8 @@ int show_node(const ValidateOptions& options, const Measurements& measured,
     print_out("{}", topo_yaml(NodeGraph::build(compose_node(mapped.shape, parts), parts), parts));
     return kDone;
   }
-  throw Error(fmt::format("--node-of: no run \"{}\" in {}", options.node_of, options.runs));
+  throw Error(option_place("--node-of"),
+              fmt::format("no run \"{}\" in {}", options.node_of, options.runs));
 }
 
 int run(const ValidateOptions& options, const Answers& answers) {

@@ -13,7 +13,15 @@ struct Place {
   std::string file;
   int line = 0;      ///< 1-based; 0 = unknown
   std::string path;  ///< dotted path of the key, e.g. "nodes.gpu.nvlink.rate"
+  /// The option that it is about, "--nodes", where one is at fault. Messages do not show it: who
+  /// puts them beside a field of a form reads it.
+  std::string about{};
 };
+
+/// Of an option whose message begins with it: "--nodes: 0 is too small".
+inline Place option_place(std::string option) { return {{}, 0, option, option}; }
+/// Of an option that the message names itself, or need not name.
+inline Place about(std::string option) { return {{}, 0, {}, std::move(option)}; }
 
 /// Reads `scenarios/a.yaml:12: nodes.gpu.rate: unknown unit "GBs"`, and in a second line
 /// `hint: did you mean "GB/s"?`.
@@ -34,9 +42,14 @@ class Error : public std::runtime_error {
   std::string reason() const { return text(place_, message_, {}); }
 
   /// The same mistake where it was met. A file that it names already stays its place; a path alone
-  /// goes behind that of `place`.
+  /// goes behind that of `place`. What it is about is said by who is nearest to the user.
   Error with(Place place) const {
-    if (!place_.file.empty()) return *this;
+    if (place.about.empty() && place.file.empty()) place.about = place_.about;
+    if (!place_.file.empty()) {
+      Error out = *this;
+      if (!place.about.empty()) out.place_.about = std::move(place.about);
+      return out;
+    }
     if (!place_.path.empty()) place.path += (place.path.empty() ? "" : ": ") + place_.path;
     return {std::move(place), message_, hint_};
   }

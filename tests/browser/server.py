@@ -294,6 +294,42 @@ def reads_nothing_else(server, _):
     return "35 tries"
 
 
+def says_what_is_to_be_mended(server, _):
+    """The option, or the file and line, stand in fields of their own."""
+    layout = (ROOT / "scenarios/steps/llama-3-70b.yaml").read_text()
+    machine = {"topology": "dgx-h100", "sizes": "1MiB"}
+    cases = [
+        ("bench", {"topology": "dgx-h10"}, "--topology", None, None),
+        ("bench", {}, "--topology", None, None),
+        ("bench", machine | {"nics": "99"}, "--nics", None, None),
+        ("bench", machine | {"nodes": "0"}, "--nodes", None, None),
+        ("bench", machine | {"collective": "all_redice"}, "--collective", None, None),
+        ("bench", machine | {"env": ["NCCL_ALGO=Rong"]}, "--env", None, None),
+        ("whatif", machine | {"to-topology": ["dgx-h10"]}, "--to-topology", None, None),
+        (
+            "bench",
+            machine | {"env-file": "e.env", "files": {"e.env": "A=1\nNCCL_ALGO=Rong\n"}},
+            None,
+            "e.env",
+            2,
+        ),
+        (
+            "step",
+            {"input": "l.yaml", "files": {"l.yaml": layout.replace("dgx-h100", "dgx-h10")}},
+            None,
+            "l.yaml",
+            6,
+        ),
+    ]
+    for study, body, option, file, line in cases:
+        status, answer = server.study(study, **body)
+        error = answer.get("error", {})
+        assert status == 422, (body, answer)
+        assert (error["option"], error["file"], error["line"]) == (option, file, line), error
+        assert "hint:" not in error["message"], error
+    return f"{len(cases)} mistakes"
+
+
 def refuses_options_without_a_value(server, _):
     """Not a flag, nor the next option as its value."""
     for value in "", True, [""]:
@@ -427,6 +463,7 @@ def main():
         refuses_strangers,
         refuses_a_range,
         reads_nothing_else,
+        says_what_is_to_be_mended,
         refuses_options_without_a_value,
         lives_without_its_folder,
         has_its_port,

@@ -12,6 +12,7 @@ globalThis.fabricast ??= {};
       super(message);
       this.status = more.status ?? 0;
       this.option = more.option ?? null;
+      this.file = more.file ?? null;
       this.hint = more.hint ?? null;
     }
   }
@@ -99,6 +100,7 @@ globalThis.fabricast ??= {};
     return new ApiError(message, {
       status: response.status,
       option: error?.option,
+      file: error?.file,
       hint: error?.hint ?? (message === own ? null : own),
     });
   }

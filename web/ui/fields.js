@@ -360,20 +360,18 @@ globalThis.fabricast ??= {};
       for (const made of fields.values()) made.clear();
     }
 
-    // The field whose variable, or file, a message begins with.
-    function named_in(message) {
-      if (/^[A-Z][A-Z0-9_]+=/.test(message)) return "env";
+    // The field that holds a file.
+    function holder_of(name) {
       for (const made of fields.values()) {
         const file = made.spec.kind === "area" ? made.spec.file_name?.() : made.get();
-        const holds = made.spec.kind === "area" || made.spec.file;
-        if (holds && file && message.startsWith(`${file}:`)) return made.spec.name;
+        if ((made.spec.kind === "area" || made.spec.file) && file === name) return made.spec.name;
       }
       return "";
     }
 
     // Shows an error beside the field that it is about; false when there is none.
     function fail(error) {
-      const option = error.option?.replace(/^-+/, "") ?? named_in(error.message);
+      const option = error.option?.replace(/^-+/, "") ?? (error.file && holder_of(error.file));
       if (!option) return false;
       for (const made of fields.values()) {
         const names = [made.spec.option ?? made.spec.name, ...(made.spec.also ?? [])];

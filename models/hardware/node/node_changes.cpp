@@ -208,7 +208,7 @@ std::vector<std::string> spread_nics(const NodeType& node, int count) {
   const std::vector<const PciConfig*> nics = nics_of(node);
   const int have = static_cast<int>(nics.size());
   if (count < 1 || count > have)
-    throw Error(fmt::format("{} NICs: {} has {}", count, node.name, have),
+    throw Error(about("--nics"), fmt::format("{} NICs: {} has {}", count, node.name, have),
                 have == 0 ? "" : fmt::format("so many at most, or a multiple of {}", have));
   std::vector<std::string> out;
   for (const std::size_t i : spread_over_tree(nic_ways(node), count)) out.push_back(nics[i]->name);

@@ -61,6 +61,11 @@ const std::vector<std::string> kTopologyKinds = {"node", "cluster"};
 const std::vector<std::string> kFabricKinds = {"fabric"};
 
 /// A preset by name, else a file. `folder` is where relative paths start.
+/// "--topology" of "topology". Only a cluster's file names a node type.
+std::string option_of(std::string_view what) {
+  return what == "node type" ? std::string() : fmt::format("--{}", what);
+}
+
 TopologyFile find_file(const std::string& name, const std::vector<std::string>& kinds,
                        std::string_view what, const std::filesystem::path& folder = {}) {
   if (const EmbeddedFile* embedded = find_embedded(embedded_topologies(), name)) {
@@ -72,7 +77,7 @@ TopologyFile find_file(const std::string& name, const std::vector<std::string>& 
     return {path.string(), read_text_file(path.string())};
   }
   if (name.find_first_of("/.") != std::string::npos) {
-    throw Error(Place{path.string(), 0, {}}, "no such file");
+    throw Error(Place{path.string(), 0, {}, option_of(what)}, "no such file");
   }
   std::vector<std::string> known = embedded_of_kind(kinds);
   std::string hint = hint_nearest(name, known);
@@ -81,7 +86,7 @@ TopologyFile find_file(const std::string& name, const std::vector<std::string>& 
     hint = nearest(name, known).empty() ? "fabricast list topologies names those that are known"
                                         : hint_nearest(name, known);
   }
-  throw Error(fmt::format("unknown {} \"{}\"", what, name), hint);
+  throw Error(about(option_of(what)), fmt::format("unknown {} \"{}\"", what, name), hint);
 }
 
 /// The file of a topology or node type, behind aliases, and what is changed of it.

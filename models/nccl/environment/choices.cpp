@@ -108,7 +108,7 @@ class ListReader {
   std::string text() const { return std::string(variable_.name) + "=" + std::string(value_); }
 
   [[noreturn]] void refuse(const std::string& what, const std::string& hint) const {
-    throw Error(text() + ": " + what, hint);
+    throw Error(about("--env"), text() + ": " + what, hint);
   }
 
   Collective function(std::string_view name) const {

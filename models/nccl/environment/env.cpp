@@ -144,7 +144,7 @@ void Environment::read_text(std::string_view text, const std::string& file) {
 
 Place Environment::place_of(std::string_view name) const {
   const auto found = places_.find(name);
-  return found == places_.end() ? Place{} : found->second;
+  return found == places_.end() ? about("--env") : found->second;
 }
 
 std::optional<std::string_view> Environment::get(std::string_view name) const {

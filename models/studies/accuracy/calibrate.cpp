@@ -142,7 +142,8 @@ class Calibration {
         wanted.push_back(i);
     }
     if (!config_.leave_out.empty() && !has_source)
-      throw Error(fmt::format("--leave-out: no run has the source_key \"{}\"", config_.leave_out),
+      throw Error(option_place("--leave-out"),
+                  fmt::format("no run has the source_key \"{}\"", config_.leave_out),
                   hint_nearest(config_.leave_out, sources()));
     if (!config_.start) wanted = thinned(measured(), wanted, config_.recipe.points_per_range);
     say_(fmt::format("simulating {} with the catalogue's values",

@@ -125,7 +125,7 @@ class Advice {
   void pin(const Environment& start) {
     if (!result_.config.pin_hcas) return;
     if (result_.hcas.empty())
-      throw Error("--pin-hcas: the nodes have no HCA to name",
+      throw Error(option_place("--pin-hcas"), "the nodes have no HCA to name",
                   "NCCL_IB_HCA is for InfiniBand and RoCE");
     if (result_.best.get("NCCL_IB_HCA") == std::optional<std::string_view>(result_.hcas)) return;
     pinned_ = start.get("NCCL_IB_HCA") == result_.best.get("NCCL_IB_HCA");

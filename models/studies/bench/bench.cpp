@@ -147,7 +147,8 @@ class Bench {
     if (!config.faults.empty()) open.healthy.emplace(block.cluster);
     const bool is_seen = withhold_gdr(config.faults, block.cluster);
     if (is_seen && config.split)
-      throw Error("--split: nodes without GPUDirect RDMA are not simulated with it");
+      throw Error(option_place("--split"),
+                  "nodes without GPUDirect RDMA are not simulated with it");
     if (is_seen) open.healthy_communicator = make_communicator(*open.healthy, site.communicator);
     if (config.split) return open_split(open, site.communicator);
     const Communicator communicator = make_communicator(block.cluster, site.communicator);

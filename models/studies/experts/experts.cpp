@@ -23,28 +23,28 @@ constexpr int kHopper = 90;
 
 void check_choice(const ExpertChoice& choice) {
   if (choice.experts % choice.groups != 0)
-    throw Error(Place{{}, 0, "--groups"}, fmt::format("{} experts do not fall into {} equal groups",
+    throw Error(option_place("--groups"), fmt::format("{} experts do not fall into {} equal groups",
                                                       choice.experts, choice.groups));
   if (choice.top_groups > choice.groups)
-    throw Error(Place{{}, 0, "--top-groups"}, fmt::format("{} of {} groups are more than there are",
+    throw Error(option_place("--top-groups"), fmt::format("{} of {} groups are more than there are",
                                                           choice.top_groups, choice.groups));
   const int reached = choice.experts / choice.groups * choice.top_groups;
   if (choice.top_k > reached)
-    throw Error(Place{{}, 0, "--top-k"},
+    throw Error(option_place("--top-k"),
                 fmt::format("{} experts a token are more than the {} that it can choose from",
                             choice.top_k, reached));
 }
 
 void check_ranks(const ExpertChoice& choice, int ranks) {
   if (ranks > kEpRanksMax)
-    throw Error(Place{{}, 0, "--nodes"},
+    throw Error(option_place("--nodes"),
                 fmt::format("{} GPUs in one group are more than {}", ranks, kEpRanksMax),
                 "groups of expert parallelism are small: ask for one of them");
   if (ranks < 2)
-    throw Error(Place{{}, 0, "--nodes"}, "one GPU has all experts: nothing to dispatch");
+    throw Error(option_place("--nodes"), "one GPU has all experts: nothing to dispatch");
   if (choice.experts < ranks)
     throw Error(
-        Place{{}, 0, "--experts"},
+        option_place("--experts"),
         fmt::format("{} experts are less than one for each of {} GPUs", choice.experts, ranks),
         "ask for fewer --nodes, or --gpus-per-node");
 }
@@ -137,7 +137,7 @@ ExpertsResult run_experts(const ExpertsConfig& config, const PartsCatalogue& par
       const int gpus = gpus_used(site.cluster, config.gpus_per_node);
       const int ranks = gpus * site.cluster.nodes();
       check_ranks(config.call.choice, ranks);
-      placed(Place{{}, 0, "--ep-mode"}, [&] { check_reach(mode, site.cluster.nodes(), gpus); });
+      placed(option_place("--ep-mode"), [&] { check_reach(mode, site.cluster.nodes(), gpus); });
       for (const int tokens : config.tokens) {
         ExpertCall call = config.call;
         call.tokens = tokens;

@@ -29,7 +29,8 @@ MemoryGroup group_of(const Site& site, const AskedGroup& asked, const MemoryConf
   out.memory = communicator_memory(site.cluster, communicator, made.environment, out.use);
   out.rank = config.rank.value_or(out.memory.fullest());
   if (out.rank >= out.ranks) {
-    throw Error(fmt::format("--rank {}: the communicator has {} ranks", out.rank, out.ranks),
+    throw Error(about("--rank"),
+                fmt::format("--rank {}: the communicator has {} ranks", out.rank, out.ranks),
                 "they are numbered from 0");
   }
   return out;

@@ -66,12 +66,13 @@ class Serving {
                   "say more nodes");
     if (!question_.find_gpus) return;
     if (!config_.load || config_.load->rate == 0)
-      throw Error("--find-gpus asks for a rate of requests", "say load.requests_per_s");
+      throw Error(about("--find-gpus"), "--find-gpus asks for a rate of requests",
+                  "say load.requests_per_s");
     if (!config_.limits.any())
-      throw Error("--find-gpus asks for limits",
+      throw Error(about("--find-gpus"), "--find-gpus asks for limits",
                   "say sla.first_token or sla.token, like 500 ms and 50 ms");
     if (config_.prefill)
-      throw Error("--find-gpus looks for equal engines, not for two pools",
+      throw Error(about("--find-gpus"), "--find-gpus looks for equal engines, not for two pools",
                   "leave prefill out, or try pools of your own");
   }
 

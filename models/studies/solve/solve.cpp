@@ -46,7 +46,7 @@ std::string usual_range(const Sweep& sweep, const std::string& key) {
   }
   const auto most = said == nullptr ? std::nullopt : to_number<std::int64_t>(said->text);
   if (!most || *most < 1)
-    throw Error(Place{{}, 0, "--vary"}, fmt::format("{} has no range", key),
+    throw Error(option_place("--vary"), fmt::format("{} has no range", key),
                 fmt::format("--vary {}=1..64 (doubling), or 1..8:+1", key));
   return fmt::format("1..{}", *most);
 }
@@ -55,7 +55,7 @@ std::string usual_range(const Sweep& sweep, const std::string& key) {
 Sweep sweep_of(const SolveAsk& ask, const std::string& key) {
   Sweep out = sweep_over(ask.file);
   const auto axis = [&](const std::string& name, const std::string& values) {
-    placed(Place{{}, 0, "--vary"}, [&] { add_axis(out, name, values); });
+    placed(option_place("--vary"), [&] { add_axis(out, name, values); });
   };
   std::string range;
   for (const auto& [name, values] : ask.vary) {
@@ -67,7 +67,7 @@ Sweep sweep_of(const SolveAsk& ask, const std::string& key) {
   }
   axis(key, range.empty() ? usual_range(out, key) : range);
   if (out.axes.back().keys.size() > 1)
-    throw Error(Place{{}, 0, "--vary"}, "one key is searched, not several at once");
+    throw Error(option_place("--vary"), "one key is searched, not several at once");
   return out;
 }
 
@@ -80,7 +80,7 @@ void sort_values(SweepAxis& axis, const std::string& key) {
     const std::optional<double> number =
         dimension ? std::optional(read_quantity(text, *dimension)) : finite_number(text);
     if (!number)
-      throw Error(Place{{}, 0, "--vary"},
+      throw Error(option_place("--vary"),
                   fmt::format("{}: \"{}\" is no number, so none is the fewest", key, text),
                   "--until takes values in the order in which they are given");
     sorted.emplace_back(*number, std::move(value));
@@ -347,7 +347,7 @@ void add_notes(const Asker& asker, SolveResult& out) {
 
 SolveResult run_solve(const SolveAsk& ask, const ForEach& for_each) {
   if (ask.key.empty() && ask.vary.empty())
-    throw Error(Place{{}, 0, "--vary"}, "is missing", "what is searched: --vary nodes=1..64");
+    throw Error(option_place("--vary"), "is missing", "what is searched: --vary nodes=1..64");
   SolveResult out;
   out.ask = ask;
   out.key = ask.key.empty() ? ask.vary.front().first : ask.key;
@@ -357,7 +357,7 @@ SolveResult run_solve(const SolveAsk& ask, const ForEach& for_each) {
   const std::size_t values = searched.values.size();
   std::vector<SweepPoint> points = points_of(sweep);
   if (points.size() > kValuesMax)
-    throw Error(Place{{}, 0, "--vary"}, fmt::format("{} combinations", points.size()),
+    throw Error(option_place("--vary"), fmt::format("{} combinations", points.size()),
                 fmt::format("at most {}: fabricast sweep takes more", kValuesMax));
   for (std::size_t v = 0; v < values; ++v) out.values.push_back(points[v].axes.back().second);
 

@@ -268,7 +268,8 @@ class Query {
   /// Rows that no other of their group beats in all aims.
   void read_front() {
     if (config_.best)
-      throw Error("--best and --pareto: one row, or all that no other beats?", "give one of them");
+      throw Error(about("--best"), "--best and --pareto: one row, or all that no other beats?",
+                  "give one of them");
     std::vector<std::size_t> aims;
     for (const Aim& aim : config_.pareto) aims.push_back(want(aim.column));
     const std::vector<std::size_t> keys = wanted(config_.group_by);

@@ -36,5 +36,22 @@ TEST_CASE("error: a place is added, a file that is named already stays") {
         }) == "a.yaml:3: bad");
 }
 
+TEST_CASE("error: the option that it is about") {
+  const Error worded(about("--topology"), "--topology is missing");
+  CHECK(said(worded) == "--topology is missing");
+  CHECK(worded.place().about == "--topology");
+  const Error led(option_place("--nodes"), "0 is too small");
+  CHECK(said(led) == "--nodes: 0 is too small");
+  CHECK(led.place().about == "--nodes");
+  // Who hands an option's value on knows better than who reads it.
+  CHECK(worded.with(about("--to-topology")).place().about == "--to-topology");
+  CHECK(Error("no figure").with(option_place("--vary")).place().about == "--vary");
+  // In a file it is the file that is to be mended, not an option of that name.
+  CHECK(worded.with({"a.yaml", 3, "topology"}).place().about.empty());
+  const Error in_file(Place{"a.yaml", 3, {}}, "bad");
+  CHECK(in_file.with(about("--layout")).place().about == "--layout");
+  CHECK(said(in_file.with(about("--layout"))) == "a.yaml:3: bad");
+}
+
 }  // namespace
 }  // namespace fabricast
