@@ -14,8 +14,10 @@
 #include "cli/output/answers.hpp"
 #include "cli/output/streams.hpp"
 #include "cli/ui/own_folder.hpp"
+#include "cli/ui/question.hpp"
 #include "cli/ui/server.hpp"
 #include "models/io/formats/text_file.hpp"
+#include "models/io/topologies/load.hpp"
 
 namespace fabricast {
 
@@ -42,6 +44,7 @@ int run(const UiOptions& options) {
   UiServer server(folder.path(), token);
   const int port = server.bind(options.port);
   read_only_below(folder.path());
+  build_at_most(kPageNodesMax);
   std::filesystem::current_path(folder.path());
   const rlimit memory{kMemoryMax, kMemoryMax};
   setrlimit(RLIMIT_AS, &memory);

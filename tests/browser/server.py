@@ -330,6 +330,23 @@ def says_what_is_to_be_mended(server, _):
     return f"{len(cases)} mistakes"
 
 
+def limits_nodes_of_files(server, _):
+    """As those of an option."""
+    layout = (ROOT / "scenarios/steps/llama-3-70b.yaml").read_text()
+    for old, new in (("nodes: 8", "nodes: 2048"), ("batch: 128", "batch: 65536")):
+        assert old in layout
+        layout = layout.replace(old, new)
+    cluster = "kind: cluster\nname: c\nnode: dgx-h100\nnodes: 5000\n"
+    for study, body in (
+        ("step", {"input": "f.yaml", "files": {"f.yaml": layout}}),
+        ("plan", {"input": "f.yaml", "files": {"f.yaml": layout}}),
+        ("decide", {"topology": "f.yaml", "sizes": "1MiB", "files": {"f.yaml": cluster}}),
+    ):
+        status, answer = server.study(study, **body)
+        assert status == 422 and "nodes: at most 1024" in str(answer), (study, answer)
+    return "3 questions"
+
+
 def refuses_options_without_a_value(server, _):
     """Not a flag, nor the next option as its value."""
     for value in "", True, [""]:
@@ -464,6 +481,7 @@ def main():
         refuses_a_range,
         reads_nothing_else,
         says_what_is_to_be_mended,
+        limits_nodes_of_files,
         refuses_options_without_a_value,
         lives_without_its_folder,
         has_its_port,

@@ -243,8 +243,21 @@ ClusterConfig read_config(const TopologyFile& file, bool fabric_given,
 struct Joined {
   int trays = 1, nodes = 1;
 };
+/// 0 = any number.
+int& nodes_most() {
+  static int most = 0;
+  return most;
+}
+
+void check_count(int nodes) {
+  if (nodes_most() > 0 && nodes > nodes_most())
+    throw Error(fmt::format("{} nodes: at most {} on this page", nodes, nodes_most()),
+                "the command line takes more");
+}
+
 Joined joined(const ClusterConfig& config, const NodesRequest& request) {
   const int nodes = request.nodes != 0 ? request.nodes : config.nodes;
+  check_count(nodes);
   const int trays = request.joins_domains ? trays_per_domain(config.node, nodes) : 1;
   return {trays, nodes / trays};
 }
@@ -282,6 +295,15 @@ PartsCatalogue load_parts(const std::string& own_file) {
   return parse_parts(own, own_file, &parts);
 }
 
+void check_topology_name(const std::string& topology) {
+  find_topology(topology, kTopologyKinds, "topology");
+}
+void check_fabric_name(const std::string& fabric) {
+  const FabricName name = parse_fabric_name(fabric);
+  if (!name.base.empty()) find_file(name.base, kFabricKinds, "fabric");
+}
+void build_at_most(int nodes) { nodes_most() = nodes; }
+
 std::vector<std::string> preset_names() {
   std::vector<std::string> names = embedded_of_kind(kTopologyKinds);
   std::sort(names.begin(), names.end());
@@ -300,14 +322,6 @@ NodeType load_node_type(const std::string& topology) {
 }
 
 std::string topology_note(const std::string& topology, const PartsCatalogue& parts) {
-void check_topology_name(const std::string& topology) {
-  find_topology(topology, kTopologyKinds, "topology");
-}
-void check_fabric_name(const std::string& fabric) {
-  const FabricName name = parse_fabric_name(fabric);
-  if (!name.base.empty()) find_file(name.base, kFabricKinds, "fabric");
-}
-
   std::string out;
   const std::string base = parse_topology_name(topology).base;
   for (const TopologyAlias& alias : topology_aliases()) {
@@ -372,6 +386,7 @@ Topology::Topology(Topology&&) noexcept = default;
 int Topology::nodes() const { return read_->xml ? 1 : cluster({}).hosts(); }
 
 DescribedNodes Topology::describe(const NodesRequest& request) const {
+  check_count(request.nodes);
   if (read_->xml)
     return {*read_->xml, std::max(request.nodes, 1), 1, request.gpus_per_node,
             peer_to_peer(*read_->xml, read_->parts)};

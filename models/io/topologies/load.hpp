@@ -83,6 +83,8 @@ struct TopologyRequest {
 /// can be read. What it says is not looked at.
 void check_topology_name(const std::string& topology);
 void check_fabric_name(const std::string& fabric);
+/// From now on no cluster of more nodes is built. For a server. Before any thread builds.
+void build_at_most(int nodes);
 
 /// Names that --topology takes without a path, sorted.
 std::vector<std::string> preset_names();
