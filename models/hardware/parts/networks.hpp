@@ -40,9 +40,11 @@ struct NetworkCosts {
   Bandwidth copy_rate;             ///< wire bytes/s that one thread copies; 0 = nothing is copied
   Bytes task_min;                  ///< of copies: the least that a further thread is given
   Duration helper_wake;            ///< until a helper thread that sleeps copies, at either end
-  Bytes rendezvous_above;          ///< wire bytes; 0 = no message is larger
-  Duration rendezvous_latency;     ///< of a larger one, before its bytes leave
-  Duration rendezvous_post;        ///< the proxy thread is busy so much longer with it
+  /// Larger messages than both together, in wire bytes, go by rendezvous; 0 = none does.
+  Bytes rendezvous_threshold;
+  Bytes rendezvous_get_min;     ///< that the receiver fetches at least
+  Duration rendezvous_latency;  ///< of a larger one, before its bytes leave
+  Duration rendezvous_post;     ///< the proxy thread is busy so much longer with it
   /// Without GDRCopy the host copies bytes from and to a GPU through its driver, and waits. Up to
   /// `inject_max` wire bytes travel in the command to the NIC, which the host writes.
   Bytes inject_max;

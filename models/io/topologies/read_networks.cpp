@@ -26,8 +26,9 @@ NetworkCosts read_network(Reader& in, const Figures& figures) {
   }
   if (in.has("rendezvous")) {
     Reader rendezvous = in.child("rendezvous");
-    costs.rendezvous_above = figures.bytes(rendezvous, "above");
-    if (costs.rendezvous_above.count < 1) rendezvous.fail("above", "must be at least 1 B");
+    costs.rendezvous_threshold = figures.bytes(rendezvous, "threshold");
+    if (costs.rendezvous_threshold.count < 1) rendezvous.fail("threshold", "must be at least 1 B");
+    costs.rendezvous_get_min = figures.bytes(rendezvous, "get_min");
     costs.rendezvous_latency = figures.duration(rendezvous, "latency");
     costs.rendezvous_post = figures.duration(rendezvous, "post");
     rendezvous.finish();

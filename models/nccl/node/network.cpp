@@ -56,7 +56,8 @@ class Chooser {
       out.settings.matches_in_software = env_.text("FI_CXI_RX_MATCH_MODE") == "software";
       out.settings.copies_by_driver = env_.integer("FI_HMEM_CUDA_USE_GDRCOPY").value_or(0) != 1;
       out.settings.injects = env_.integer("FI_CXI_DISABLE_NON_INJECT_MSG_IDC").value_or(0) == 0;
-      out.settings.rendezvous_above = rendezvous_above();
+      out.settings.rendezvous_threshold = bytes_of("FI_CXI_RDZV_THRESHOLD");
+      out.settings.rendezvous_get_min = bytes_of("FI_CXI_RDZV_GET_MIN");
       out.settings.safe_copy = bytes_of("FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD");
     }
     if (out.settings.kind != NetKind::sockets) {
@@ -78,16 +79,6 @@ class Chooser {
   std::optional<Bytes> bytes_of(std::string_view variable) {
     const auto count = env_.integer(variable);
     return count && *count >= 0 ? std::optional(Bytes{*count}) : std::nullopt;
-  }
-
-  /// What either variable makes of it (libfabric, prov/cxi/src: cxip_info.c raises the threshold to
-  /// what fits a command of the NIC, cxip_txc.c adds what a Get fetches at least).
-  std::optional<Bytes> rendezvous_above() {
-    constexpr std::int64_t threshold = 16384, get_min = 2049, in_command = 192;
-    const auto above = bytes_of("FI_CXI_RDZV_THRESHOLD"), least = bytes_of("FI_CXI_RDZV_GET_MIN");
-    if (!above && !least) return std::nullopt;
-    return Bytes{std::max(above ? above->count : threshold, in_command) +
-                 (least ? least->count : get_min)};
   }
 
   /// Whether a NIC belongs to the network that the kind stands for.

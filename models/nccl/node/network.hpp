@@ -31,9 +31,10 @@ struct NetworkSettings {
   bool flush_never = false;   ///< NCCL_GDR_FLUSH_DISABLE
   /// Slingshot: FI_CXI_RX_MATCH_MODE=software, and FI_HMEM_CUDA_USE_GDRCOPY other than 1.
   bool matches_in_software = false, copies_by_driver = false;
-  bool injects = true;                    ///< not FI_CXI_DISABLE_NON_INJECT_MSG_IDC
-  std::optional<Bytes> rendezvous_above;  ///< FI_CXI_RDZV_THRESHOLD, FI_CXI_RDZV_GET_MIN
-  std::optional<Bytes> safe_copy;         ///< FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD
+  bool injects = true;  ///< not FI_CXI_DISABLE_NON_INJECT_MSG_IDC
+  /// FI_CXI_RDZV_THRESHOLD, FI_CXI_RDZV_GET_MIN; nothing = as the network's costs say.
+  std::optional<Bytes> rendezvous_threshold, rendezvous_get_min;
+  std::optional<Bytes> safe_copy;  ///< FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD
 
   /// The NICs that a number of NCCL's stands for.
   std::vector<int> members(int nic) const {

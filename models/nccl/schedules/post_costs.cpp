@@ -1,5 +1,6 @@
 #include "models/nccl/schedules/post_costs.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fabricast {
@@ -39,8 +40,13 @@ void add_copies_into_gpu(PostCost& out, const NetworkCosts& costs, const Network
   }
 }
 
+/// As libfabric makes it (prov/cxi/src: cxip_info.c raises the threshold to what fits a command of
+/// the NIC, cxip_txc.c adds what a Get fetches at least).
 Bytes rendezvous_above(const NetworkCosts& costs, const NetworkSettings& network) {
-  return network.rendezvous_above.value_or(costs.rendezvous_above);
+  if (costs.rendezvous_threshold.count == 0) return {};
+  const Bytes threshold = network.rendezvous_threshold.value_or(costs.rendezvous_threshold);
+  const Bytes get_min = network.rendezvous_get_min.value_or(costs.rendezvous_get_min);
+  return {std::max(threshold.count, costs.inject_max.count) + get_min.count};
 }
 
 }  // namespace

@@ -156,9 +156,9 @@ TEST_CASE("rendezvous: larger messages leave later, and their proxy is busy with
   costs.rendezvous_latency = nanoseconds(8500);
   costs.rendezvous_post = microseconds(5);
   const Duration plain = kFlag + kRail + kWire;
-  costs.rendezvous_above = kChunk;
+  costs.rendezvous_threshold = kChunk;
   CHECK(time_of(parts, chain(NetKind::cxi)) == plain);
-  costs.rendezvous_above = Bytes{kChunk.count - 1};
+  costs.rendezvous_threshold = Bytes{kChunk.count - 1};
   for (const int chunks : {1, 2, 8}) {
     CHECK(time_of(parts, chain(NetKind::cxi, chunks)) ==
           plain + nanoseconds(8500) + microseconds(5) * chunks);
@@ -215,9 +215,9 @@ TEST_CASE("matching in software: the host copies what arrives, small messages by
   SUBCASE("above the rendezvous it is a part that the driver copies, or GDRCopy") {
     costs.rendezvous_latency = nanoseconds(8500);
     costs.rendezvous_post = microseconds(5);
-    costs.rendezvous_above = kChunk;
+    costs.rendezvous_threshold = kChunk;
     CHECK(time_of(parts, run) == plain + microseconds(9));
-    network.rendezvous_above = Bytes{kChunk.count - 1};
+    network.rendezvous_threshold = Bytes{kChunk.count - 1};
     CHECK(time_of(parts, run) == plain + nanoseconds(8500) + microseconds(5));
     network.copies_by_driver = true;
     CHECK(time_of(parts, run) == plain + nanoseconds(8500) + microseconds(5 + 9));
@@ -259,7 +259,7 @@ TEST_CASE("matching in software: LL keeps the proxies of both ends busy") {
   costs.safe_copy = Bytes{8192};
   CHECK(more(2, 8) == Duration{});
   costs.safe_copy = {};
-  costs.rendezvous_above = Bytes{8191};
+  costs.rendezvous_threshold = Bytes{8191};
   CHECK(more(2, 8) == Duration{});
 }
 
@@ -274,16 +274,21 @@ TEST_CASE("Slingshot: variables of libfabric") {
   CHECK(plain.copies_by_driver);
   CHECK(plain.injects);
   CHECK_FALSE(plain.matches_in_software);
-  CHECK_FALSE(plain.rendezvous_above.has_value());
+  CHECK_FALSE(plain.rendezvous_threshold.has_value());
+  CHECK_FALSE(plain.rendezvous_get_min.has_value());
   CHECK_FALSE(with({"FI_HMEM_CUDA_USE_GDRCOPY=1"}).copies_by_driver);
   CHECK_FALSE(with({"FI_CXI_DISABLE_NON_INJECT_MSG_IDC=1"}).injects);
   CHECK(with({"FI_CXI_RX_MATCH_MODE=software"}).matches_in_software);
-  // The threshold, 192 B at least, and what a Get fetches at least, 2049 B by default.
-  CHECK(with({"FI_CXI_RDZV_THRESHOLD=65536"}).rendezvous_above == Bytes{67'585});
-  CHECK(with({"FI_CXI_RDZV_GET_MIN=0"}).rendezvous_above == Bytes{16'384});
   CHECK(with({"FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD=0"}).safe_copy == Bytes{0});
   const NetworkSettings most = with({"FI_CXI_RDZV_THRESHOLD=0", "FI_CXI_RDZV_GET_MIN=0"});
   const NetworkCosts& costs = costs_of(bench.parts, NetKind::cxi);
+  // The threshold, 192 B at least, and what a Get fetches at least, 2049 B by default.
+  const auto above = [&](const NetworkSettings& set) {
+    return post_cost(costs, set, Protocol::simple).large;
+  };
+  CHECK(above(plain) == Bytes{16'384 + 2049});
+  CHECK(above(with({"FI_CXI_RDZV_THRESHOLD=65536"})) == Bytes{67'585});
+  CHECK(above(with({"FI_CXI_RDZV_GET_MIN=0"})) == Bytes{16'384});
   CHECK_FALSE(post_cost(costs, most, Protocol::simple).is_large(Bytes{192}));
   CHECK(post_cost(costs, most, Protocol::simple).is_large(Bytes{193}));
   constexpr Bytes slice_of_ll128{16'384 / 15 * 16};
@@ -297,7 +302,7 @@ TEST_CASE("flush: a message that arrives keeps its proxy as long as one that is 
   NetworkCosts& costs = costs_of(parts, NetKind::cxi);
   costs.post = microseconds(1);
   costs.rendezvous_post = microseconds(4);
-  costs.rendezvous_above = Bytes{16'384};
+  costs.rendezvous_threshold = Bytes{16'384};
   const NetworkSettings plain;
   const PostCost simple = post_cost(costs, plain, Protocol::simple);
   CHECK(simple.receiving(Bytes{16'384}) == microseconds(1));
@@ -563,10 +568,10 @@ TEST_CASE("mistakes in networks and NICs are named") {
   const std::string start = "networks:\n  cxi:\n    sync: {ll: " + f + ", ll128: " + f +
                             ", simple: " + f + "}\n    post: " + f + "\n    poll: " + f +
                             "\n    ll_check_rate: {value: 1 GB/s, source: a, status: measured}\n";
-  CHECK(error(start + "    rendezvous: {above: {value: 0 B, source: a, status: measured}}\n") ==
-        "p.yaml:9: networks.cxi.rendezvous.above: must be at least 1 B");
+  CHECK(error(start + "    rendezvous: {threshold: {value: 0 B, source: a, status: measured}}\n") ==
+        "p.yaml:9: networks.cxi.rendezvous.threshold: must be at least 1 B");
   PartsCatalogue changed = parse_parts(head + start, "p.yaml", &base);
-  CHECK(changed.software.network[static_cast<std::size_t>(NetKind::cxi)].rendezvous_above ==
+  CHECK(changed.software.network[static_cast<std::size_t>(NetKind::cxi)].rendezvous_threshold ==
         Bytes{0});
   CHECK(changed.software.network[static_cast<std::size_t>(NetKind::ib)].post ==
         base.software.network[static_cast<std::size_t>(NetKind::ib)].post);
