@@ -82,6 +82,21 @@ Json value_json(const SolveResult& result, const std::string& value) {
   return all_numbers(result) ? Json(*finite_number(value)) : Json(value);
 }
 
+/// Why values have no answer: a reason may take several lines, with what to do.
+std::string refusals_text(const SolveResult& result) {
+  std::string out;
+  for (const SolvedValue& one : result.asked) {
+    if (one.refused.empty()) continue;
+    const std::string& others = result.lines[one.line].others;
+    std::string why = one.refused;
+    for (std::size_t at = why.find('\n'); at != std::string::npos; at = why.find('\n', at + 5))
+      why.replace(at, 1, "\n    ");
+    out += fmt::format("  {}{} {} is refused: {}\n", others.empty() ? "" : others + ", ",
+                       result.key, result.values[one.value], why);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string solve_text(const SolveResult& result) {
@@ -103,13 +118,13 @@ std::string solve_text(const SolveResult& result) {
   for (const SolvedValue& one : result.asked) {
     std::vector<std::string> cells = {result.values[one.value], number_text(one.figure),
                                       number_text(one.threshold),
-                                      one.refused.empty() ? word(one.holds[0]) : one.refused};
+                                      one.refused.empty() ? word(one.holds[0]) : "refused"};
     if (result.has_band && one.refused.empty())
       cells.insert(cells.end(), {word(one.holds[1]), word(one.holds[2])});
     if (several) cells.insert(cells.begin(), result.lines[one.line].others);
     table.add(std::move(cells));
   }
-  out += table.text();
+  out += table.text() + refusals_text(result);
   out += fmt::format("{} of {} asked\n", result.asked.size(),
                      counted(std::ssize(result.values) * std::ssize(result.lines), "value"));
   for (const std::string& note : result.notes) out += "note: " + note + "\n";

@@ -199,6 +199,13 @@ TEST_CASE("solve: a refused value names the line of the case in the question's f
   const std::string& refused = result.asked.back().refused;
   CHECK_MESSAGE(refused.starts_with(question.path() + ":12: cases[1]: all_reduce: NCCL refuses"),
                 refused);
+  // The reason has lines of its own, which would break the table, and stands below it.
+  const std::string text = solve_text(result);
+  const std::size_t row = text.find("  CollnetDirect");
+  REQUIRE(row != std::string::npos);
+  CHECK(text.substr(row, text.find('\n', row) - row).ends_with(" refused"));
+  CHECK(text.find("NCCL_ALGO CollnetDirect is refused: " + question.path() + ":12: cases[1]: ") !=
+        std::string::npos);
 }
 
 TEST_CASE("solve: what cannot be asked is told") {
