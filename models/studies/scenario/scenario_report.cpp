@@ -22,6 +22,17 @@ std::optional<TimeBand> band_of(const CaseAnswer& answer, const ScenarioRow& row
   return time_band(*bench, *row.block, *row.row, bands);
 }
 
+/// As the report of the study itself has them: sends and receives take no algorithm, and a
+/// protocol.
+Json algorithm_of(const ScenarioRow& row) {
+  if (row.row != nullptr) return row.row->algorithm();
+  return row.algorithm ? Json(to_text(*row.algorithm)) : Json();
+}
+Json protocol_of(const ScenarioRow& row) {
+  if (row.row != nullptr) return row.row->protocol();
+  return row.algorithm ? Json(to_text(row.protocol)) : Json();
+}
+
 /// A line for each row of each case.
 ReportTable rows_table(const ScenarioResult& result) {
   using namespace column;
@@ -34,9 +45,7 @@ ReportTable rows_table(const ScenarioResult& result) {
     for (const ScenarioRow& row : rows[i]) {
       const auto band = band_of(result.answers[i], row, bands);
       out.add({result.scenario.cases[i].name, to_text(row.collective), row.nodes, row.ranks,
-               row.requested.count, row.choice,
-               row.algorithm ? Json(to_text(*row.algorithm)) : Json(),
-               row.algorithm ? Json(to_text(row.protocol)) : Json(), row.channels,
+               row.requested.count, row.choice, algorithm_of(row), protocol_of(row), row.channels,
                row.completes() ? Json(row.time_us) : Json(), band ? Json(band->lower_us) : Json(),
                band ? Json(band->upper_us) : Json(),
                row.completes() ? Json(row.busbw_GBps) : Json(), row.completes()});
