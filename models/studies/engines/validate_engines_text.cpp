@@ -53,11 +53,7 @@ std::string validate_engines_text(const ValidateEnginesResult& result) {
   });
   out += fmt::format("{} left to NCCL by their engine: not scored here.\n",
                      counted(result.left_to_nccl, "row"));
-  for (const auto& [why, count] : result.left_out)
-    out += fmt::format("{} left out: {}\n", counted(count, "row"), why);
-  if (!result.fitted.empty()) out += "\nA fit to all rows of CUDA graphs gives:\n";
-  for (const auto& [name, value] : result.fitted) out += fmt::format("  {:<24} {}\n", name, value);
-  return out;
+  return out + below_scores(result.left_out, result.fitted, "all rows of CUDA graphs");
 }
 
 Report validate_engines_report(const ValidateEnginesResult& result) {

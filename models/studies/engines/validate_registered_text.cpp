@@ -32,11 +32,8 @@ ErrorGroups kernel_groups(const ValidateRegisteredResult& result) {
 }  // namespace
 
 std::string validate_registered_text(const ValidateRegisteredResult& result) {
-  std::string out =
-      kernel_groups(result).text([](std::string_view) { return "NCCL's symmetric kernels"; });
-  if (!result.fitted.empty()) out += "\nA fit to all rows gives:\n";
-  for (const auto& [name, value] : result.fitted) out += fmt::format("  {:<24} {}\n", name, value);
-  return out;
+  return kernel_groups(result).text([](std::string_view) { return "NCCL's symmetric kernels"; }) +
+         below_scores({}, result.fitted);
 }
 
 Report validate_registered_report(const ValidateRegisteredResult& result) {

@@ -9,6 +9,7 @@
 
 #include "models/io/report/columns.hpp"
 #include "models/studies/shared/quantile.hpp"
+#include "text/counted.hpp"
 #include "text/text_table.hpp"
 
 namespace fabricast {
@@ -148,6 +149,19 @@ ReportTable ErrorGroups::scores(std::string_view of) const {
     }
     out.add(std::move(cells));
   }
+  return out;
+}
+
+std::string below_scores(const std::map<std::string, int>& left_out,
+                         const std::map<std::string, std::string>& fitted,
+                         std::string_view fitted_to) {
+  std::string out;
+  for (const auto& [why, count] : left_out)
+    out += fmt::format("{} left out: {}\n", counted(count, "row"), why);
+  if (!fitted.empty()) out += fmt::format("\nA fit to {} gives:\n", fitted_to);
+  std::size_t widest = 0;
+  for (const auto& [name, value] : fitted) widest = std::max(widest, name.size());
+  for (const auto& [name, value] : fitted) out += fmt::format("  {:<{}} {}\n", name, widest, value);
   return out;
 }
 

@@ -3,6 +3,7 @@
 // seen something. Every `validate` of single figures prints, and reports, this table.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,12 @@
 #include "models/io/report/report.hpp"
 
 namespace fabricast {
+
+/// What `validate` says below its scores: rows left out, by reason, and what a fit to `fitted_to`
+/// gives, where there is one.
+std::string below_scores(const std::map<std::string, int>& left_out,
+                         const std::map<std::string, std::string>& fitted,
+                         std::string_view fitted_to = "all rows");
 
 /// What a fit has not seen, and the columns of a report that say how far off it is.
 struct Unseen {

@@ -44,8 +44,7 @@ std::string validate_kernels_text(const ValidateKernelsResult& result) {
   if (relatives > 0)
     out += fmt::format("{} predicted from relatives: their own kernel is not in the catalogue.\n",
                        counted(relatives, "row"));
-  for (const auto& [why, count] : result.left_out)
-    out += fmt::format("{} left out: {}\n", counted(count, "row"), why);
+  out += below_scores(result.left_out, {});
   if (!result.fitted.empty())
     out += fmt::format("\nA fit to all rows, as workloads/kernels.yaml has it:\n{}", result.fitted);
   return out;

@@ -185,6 +185,79 @@ void add_notes(const std::string& variation, const std::vector<std::string>& not
     out.notes.push_back(variation.empty() ? note : variation + ": " + note);
 }
 
+std::vector<ReportColumn> serve_columns() {
+  using namespace column;
+  return {text("what"),
+          text("model"),
+          kTopology,
+          text("gpu"),
+          text("precision"),
+          whole("tp"),
+          whole("pp"),
+          whole("ep"),
+          whole("batch"),
+          whole("prompt"),
+          whole("output"),
+          s("time_s"),
+          part_of_whole(s("gemm_s"), "matrix products"),
+          part_of_whole(s("attention_s"), "attention"),
+          part_of_whole(s("elementwise_s"), "elementwise kernels"),
+          part_of_whole(s("tp_s"), "TP"),
+          part_of_whole(s("ep_s"), "EP"),
+          part_of_whole(s("pp_s"), "PP"),
+          whole("at_once"),
+          number("tokens_per_s", {}, ".9g"),
+          part_of_whole(number("weights_bytes", "B", ".0f"), "weights"),
+          part_of_whole(number("cache_bytes", "B", ".0f"), "KV cache"),
+          flag("fits"),
+          whole("dp"),
+          text("engine"),
+          part_of_whole(s("host_s"), "waiting for the host")};
+}
+
+/// Of the first token, or of each further one.
+std::vector<Json> serve_cells(std::string_view what, const ServeResult& result,
+                              const ServeTime& t) {
+  const ServeConfig& c = result.config;
+  return {what,
+          c.site.model.name,
+          c.site.topology,
+          result.gpu.name,
+          to_text(c.site.layout.precision),
+          c.tensor,
+          c.pipeline,
+          c.expert,
+          c.batch,
+          c.prompt,
+          c.output,
+          t.total(),
+          t.gemm,
+          t.attention,
+          t.elementwise,
+          t.tensor,
+          t.expert,
+          t.pipeline,
+          result.at_once,
+          result.tokens_per_s(),
+          result.memory.weights,
+          result.memory.cache,
+          result.fits,
+          c.copies(),
+          c.engine ? Json(to_text(*c.engine)) : Json(),
+          t.host};
+}
+
+ReportTable loads_table(const ServeResult& result) {
+  using namespace column;
+  ReportTable loads(
+      "load", {whole("batch"), s("first_token_s"), s("token_s"), number("tokens_per_s", {}, ".9g"),
+               number("tokens_per_s_per_gpu", {}, ".9g")});
+  for (const ServeLoad& load : result.loads)
+    loads.add({load.batch, load.first_token, load.token, load.tokens_per_s,
+               load.tokens_per_s / result.gpus()});
+  return loads;
+}
+
 }  // namespace
 
 Report step_report(const std::vector<NamedStep>& steps) {
@@ -264,7 +337,6 @@ Report plan_report(const std::vector<Plan>& plans) {
 }
 
 Report serve_report(const ServeResult& result) {
-  using namespace column;
   const ServeConfig& c = result.config;
   Report out;
   out.study = "serve";
@@ -278,67 +350,10 @@ Report serve_report(const ServeResult& result) {
                                     {"prompt", c.prompt},
                                     {"output", c.output}})
     out.job["ask"][name] = value;
-  ReportTable rows("rows", {text("what"),
-                            text("model"),
-                            kTopology,
-                            text("gpu"),
-                            text("precision"),
-                            whole("tp"),
-                            whole("pp"),
-                            whole("ep"),
-                            whole("batch"),
-                            whole("prompt"),
-                            whole("output"),
-                            s("time_s"),
-                            part_of_whole(s("gemm_s"), "matrix products"),
-                            part_of_whole(s("attention_s"), "attention"),
-                            part_of_whole(s("elementwise_s"), "elementwise kernels"),
-                            part_of_whole(s("tp_s"), "TP"),
-                            part_of_whole(s("ep_s"), "EP"),
-                            part_of_whole(s("pp_s"), "PP"),
-                            whole("at_once"),
-                            number("tokens_per_s", {}, ".9g"),
-                            part_of_whole(number("weights_bytes", "B", ".0f"), "weights"),
-                            part_of_whole(number("cache_bytes", "B", ".0f"), "KV cache"),
-                            flag("fits"),
-                            whole("dp"),
-                            text("engine"),
-                            part_of_whole(s("host_s"), "waiting for the host")});
-  for (const auto& [what, t] : {std::pair{"first_token", result.prefill}, {"token", result.decode}})
-    rows.add({what,
-              c.site.model.name,
-              c.site.topology,
-              result.gpu.name,
-              to_text(c.site.layout.precision),
-              c.tensor,
-              c.pipeline,
-              c.expert,
-              c.batch,
-              c.prompt,
-              c.output,
-              t.total(),
-              t.gemm,
-              t.attention,
-              t.elementwise,
-              t.tensor,
-              t.expert,
-              t.pipeline,
-              result.at_once,
-              result.tokens_per_s(),
-              result.memory.weights,
-              result.memory.cache,
-              result.fits,
-              c.copies(),
-              c.engine ? Json(to_text(*c.engine)) : Json(),
-              t.host});
-  out.tables.push_back(std::move(rows));
-  ReportTable loads(
-      "load", {whole("batch"), s("first_token_s"), s("token_s"), number("tokens_per_s", {}, ".9g"),
-               number("tokens_per_s_per_gpu", {}, ".9g")});
-  for (const ServeLoad& load : result.loads)
-    loads.add({load.batch, load.first_token, load.token, load.tokens_per_s,
-               load.tokens_per_s / result.gpus()});
-  out.tables.push_back(std::move(loads));
+  ReportTable rows("rows", serve_columns());
+  rows.add(serve_cells("first_token", result, result.prefill));
+  rows.add(serve_cells("token", result, result.decode));
+  out.tables = {std::move(rows), loads_table(result)};
   out.facts["request_s"] = result.request();
   return out;
 }
