@@ -1,5 +1,8 @@
 #include "models/studies/questions/question.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "models/io/formats/question_kinds.hpp"
@@ -14,6 +17,7 @@
 #include "models/studies/serving/served.hpp"
 #include "models/studies/training/plan_question.hpp"
 #include "models/studies/training/training_reports.hpp"
+#include "text/quoting.hpp"
 
 namespace fabricast {
 
@@ -144,11 +148,21 @@ Question ask(QuestionKind kind, const std::string& text, const std::string& file
   return {};
 }
 
+/// Of many questions.
+void refuse_sweep(const YamlNode& tree, const Reader& in, const std::string& file) {
+  const auto key = std::ranges::find(tree.keys, "kind");
+  if (key == tree.keys.end()) return;
+  if (tree.items[static_cast<std::size_t>(key - tree.keys.begin())].text != "sweep") return;
+  in.fail("kind", "this is a file of kind sweep, not of one question",
+          fmt::format("fabricast sweep {}", shell_word(file)));
+}
+
 }  // namespace
 
 Question parse_question(const std::string& text, const std::string& file) {
   const YamlNode tree = parse_yaml(text, file);
   Reader in(tree, file);
+  refuse_sweep(tree, in, file);
   const QuestionKind kind = in.choice("kind", kQuestionKindWords);
   Question out = ask(kind, text, file);
   out.kind = kQuestionKindWords[kind];
