@@ -26,7 +26,7 @@ std::vector<MemoryCall> calls_of(const std::vector<Collective>& collectives,
 
 std::vector<AskedGroup> groups_of_layout(const StepConfig& step, int gpus_per_node) {
   check_layout(step.model, step.layout);
-  const Framework framework = load_frameworks().at(step.framework);
+  const Framework framework = framework_of(step);
   std::vector<AskedGroup> out;
   for (const CalledGroup& called : called_groups({step.model, step.layout, framework, {}},
                                                  nccl_brings_tokens(framework, step.ep_kernels))) {

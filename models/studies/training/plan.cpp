@@ -311,7 +311,7 @@ Plan plan_step(const StepConfig& config, const PartsCatalogue& parts, const Plan
   CollectiveTimes bounds = collectives_of(config, site, parts, Estimate::bound);
   CollectiveTimes collectives = collectives_of(config, site, parts, Estimate::simulated);
   collectives.simulate_up_to(limits.slices_most);
-  return plan_step(sized(config, site.cluster), load_frameworks().at(config.framework),
+  return plan_step(sized(config, site.cluster), framework_of(config),
                    compute_of(load_compute(), site.cluster), bounds, collectives, limits, progress,
                    for_each);
 }

@@ -64,6 +64,10 @@ void read_layout(Reader& in, const Framework& framework, LayoutFile kind, Layout
   if (in.has("context_exchange"))
     layout.context_exchange = in.choice("context_exchange", kContextExchangeWords);
   if (in.has("train")) layout.trained = in.choice("train", kTrainedWords);
+  if (in.has("master_weights"))
+    layout.master_weights = in.choice("master_weights", kMasterWeightsWords);
+  if (in.has("optimizer_states"))
+    layout.optimizer_states = in.choice("optimizer_states", kOptimizerStatesWords);
   layout.overlap = read_overlap(in, "overlap", framework.overlap);
 }
 

@@ -79,6 +79,12 @@ StepBand step_band(const StepResult& result) {
                    result.config.layout.precision, result.config.model.experts.has_value());
 }
 
+Framework framework_of(const StepConfig& config) {
+  Framework out = load_frameworks().at(config.framework);
+  if (config.layout.gradients_are_16bit()) out.gradient_bytes = 2;
+  return out;
+}
+
 MemoryRules memory_rules(const Framework& framework) {
   return {framework.gradient_bytes, framework.flash_attention, !framework.flash_attention};
 }
@@ -213,7 +219,7 @@ StepResult run_step(const StepConfig& config, const Site& site, const PartsCatal
   CollectiveTimes collectives =
       collectives_of(config, site, parts, CollectiveTimes::Estimate::simulated);
   const StepConfig whole = sized(config, site.cluster);
-  const Framework framework = load_frameworks().at(config.framework);
+  const Framework framework = framework_of(config);
   const ComputeCatalogue compute = load_compute();
   const GpuCompute& gpu = compute_of(compute, site.cluster);
   prepare_steps(whole, {whole.layout}, framework, gpu, collectives, for_each);

@@ -99,6 +99,9 @@ void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
 
 /// For people.
 std::string step_text(const StepResult& result);
+/// The one that the layout names, with its gradients in 16 bits where master weights are not fp32.
+Framework framework_of(const StepConfig& config);
+
 /// "TP 4, CP 2, PP 4 x 5 chunks, DP 2; zero1, bf16, recompute none"
 std::string layout_line(const Layout& layout);
 /// A time with three digits that say something.

@@ -17,6 +17,10 @@ std::string layout_line(const Layout& l) {
                      to_text(l.precision), to_text(l.recompute));
   if (l.context > 1 && l.context_exchange != ContextExchange::ring)
     out += fmt::format(", CP by {}", to_text(l.context_exchange));
+  if (l.master_weights != MasterWeights::fp32)
+    out += fmt::format(", master weights {}", kMasterWeightsWords[l.master_weights]);
+  if (l.optimizer_states != OptimizerStates::fp32)
+    out += fmt::format(", optimizer states {}", kOptimizerStatesWords[l.optimizer_states]);
   if (l.order != kMegatronOrder) out += fmt::format(", order {}", to_text(l.order));
   if (l.full_share > 0) out += fmt::format(", {:.0f} % of layers full", 100 * l.full_share);
   return out;

@@ -50,6 +50,18 @@ constexpr std::string_view to_text(ContextExchange e) { return kContextExchangeW
 enum class Trained : std::uint8_t { weights, adapters, attention_adapters };
 inline constexpr auto kTrainedWords = enum_words<Trained>("all", "adapters", "attention-adapters");
 
+/// The optimizer's own copy of a weight. bf16: DeepSpeed's bf16_master_weights_and_grads
+/// (deepspeed/runtime/precision_config.py). none: it updates the 16-bit weights themselves, as
+/// torch.optim does of a model in bf16. With either gradients are 16-bit, too.
+enum class MasterWeights : std::uint8_t { fp32, bf16, none };
+inline constexpr auto kMasterWeightsWords = enum_words<MasterWeights>("fp32", "bf16", "none");
+
+/// Adam's two moments. bf16: those of torch.optim on parameters in bf16, which have their type
+/// (torch/optim/adam.py, _init_group: zeros_like), DeepSpeed's bf16_optimizer_states, and
+/// Megatron-Core's exp_avg_dtype and exp_avg_sq_dtype beside fp32 master weights.
+enum class OptimizerStates : std::uint8_t { fp32, bf16 };
+inline constexpr auto kOptimizerStatesWords = enum_words<OptimizerStates>("fp32", "bf16");
+
 constexpr bool is_8bit_or_less(Precision p) { return p >= Precision::fp8; }
 
 /// What is hidden behind compute where there is something to hide it behind.
@@ -95,6 +107,8 @@ struct Layout {
   AxisOrder order = kMegatronOrder;  ///< fastest first: neighbours share a node
   Trained trained = Trained::weights;
   Overlap overlap;
+  MasterWeights master_weights = MasterWeights::fp32;
+  OptimizerStates optimizer_states = OptimizerStates::fp32;
 
   int data() const { return gpus / (tensor * context * pipeline); }  ///< ranks with own data
   int micro_batches() const { return global_batch / (data() * micro_batch); }
@@ -110,6 +124,14 @@ struct Layout {
   /// Ranks from one to the next along an axis.
   int stride(Axis axis) const;
   bool trains_weights() const { return trained == Trained::weights; }
+  // Bytes of a parameter.
+  int master_bytes() const {
+    return master_weights == MasterWeights::fp32   ? 4
+           : master_weights == MasterWeights::bf16 ? 2
+                                                   : 0;
+  }
+  int moments_bytes() const { return optimizer_states == OptimizerStates::fp32 ? 8 : 4; }
+  bool gradients_are_16bit() const { return master_weights != MasterWeights::fp32; }
   bool sequence_is_sharded() const { return sequence_parallel && tensor > 1; }
 };
 

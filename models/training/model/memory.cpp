@@ -8,10 +8,13 @@ namespace {
 
 constexpr double kHalf = 2;  // bytes of bf16 and fp16
 constexpr double kFloat = 4;
-constexpr double kMasterAndMoments = 12;  // fp32 master, m, v
 // CUDA's context, code of kernels, workspaces of libraries: 0.5 to 2 GB, assumed.
 constexpr double kContext = 1.5e9;
 constexpr double kFragmentation = 1.03;  // 3 to 8 %, assumed at the low end
+
+double gradient_bytes(const Layout& l, double otherwise) {
+  return l.gradients_are_16bit() ? kHalf : otherwise;
+}
 
 double ratio(double a, int b) { return a / b; }
 
@@ -102,21 +105,26 @@ MemoryUse stage_memory(const Transformer& m, const Layout& l, int stage, Recompu
   if (!l.trains_weights()) {
     out.weights = kHalf * (l.shards_weights() ? sharded : whole);
   } else if (l.shards_weights()) {
-    // fp32 shards of parameter, gradient and both moments; ZeRO-3 keeps 16-bit ones beside.
-    out.weights = (l.sharding == Sharding::zero3 ? kHalf + kFloat : kFloat) * sharded;
-    out.gradients = kFloat * sharded;
-    out.optimizer = 8 * sharded;
+    // Shards of parameter, gradient and both moments. The parameter is the master weight, beside
+    // which ZeRO-3 keeps a 16-bit one, or that one alone.
+    const double own = l.sharding == Sharding::zero3 ? kHalf + l.master_bytes()
+                                                     : std::max<double>(kHalf, l.master_bytes());
+    out.weights = own * sharded;
+    out.gradients = gradient_bytes(l, kFloat) * sharded;
+    out.optimizer = l.moments_bytes() * sharded;
   } else {
     out.weights = kHalf * whole;
-    out.gradients = rules.gradient_bytes * (l.sharding == Sharding::zero2 ? sharded : whole);
-    out.optimizer = kMasterAndMoments * (l.sharding == Sharding::none ? whole : sharded);
+    out.gradients =
+        gradient_bytes(l, rules.gradient_bytes) * (l.sharding == Sharding::zero2 ? sharded : whole);
+    out.optimizer =
+        (l.master_bytes() + l.moments_bytes()) * (l.sharding == Sharding::none ? whole : sharded);
   }
   if (l.shards_weights()) {
     const ParameterCount count = count_parameters(m);
     const double unit = static_cast<double>(
         m.experts ? count.attention + m.experts->count * count.expert / l.expert + count.shared
                   : count.dense_layer());
-    out.transient += ratio(unit * (2 * kHalf + kFloat), l.tensor);
+    out.transient += ratio(unit * (2 * kHalf + gradient_bytes(l, kFloat)), l.tensor);
   }
 
   const StageLayers layers = stage_layers(m, l, stage);

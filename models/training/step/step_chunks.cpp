@@ -6,9 +6,13 @@ namespace fabricast {
 
 namespace {
 
-// Adam on a shard reads gradient, master and moments and writes master, moments and the 16-bit
-// copy, fp32 but the copy: 4 + 8 + 8 + 8 + 2.
-constexpr double kOptimizerBytes = 30;
+/// Adam on a shard reads the gradient, reads and writes moments and the weight it updates, and
+/// writes the 16-bit copy where that is another: 4 + 16 + 8 + 2 with all in fp32.
+double optimizer_bytes(const Layout& l) {
+  const double gradient = l.gradients_are_16bit() ? 2 : 4;
+  const double weight = l.master_weights == MasterWeights::none ? 2 * 2 : 2 * l.master_bytes() + 2;
+  return gradient + 2 * l.moments_bytes() + weight;
+}
 
 /// Tasks of a step are whole picoseconds.
 constexpr double kRounded = 1 - 1e-6;
@@ -50,7 +54,7 @@ double optimizer_time(const StepSetup& setup, int stage) {
   const LocalParameters local = local_parameters(setup.model, l, stage);
   const double shard = static_cast<double>(local.dense) / l.shards(l.dense_replicas()) +
                        static_cast<double>(local.expert) / l.shards(l.expert_replicas());
-  return elementwise_time(setup.gpu, kOptimizerBytes * shard);
+  return elementwise_time(setup.gpu, optimizer_bytes(l) * shard);
 }
 
 double least_step_time(const StepSetup& setup, CollectiveTimes& collectives) {

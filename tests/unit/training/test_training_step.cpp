@@ -258,6 +258,29 @@ TEST_CASE("step: mistakes in a layout file") {
         "l.yaml:3: topology: unknown topology \"dgx-h10\"\nhint: did you mean \"dgx-h100\"?");
 }
 
+// Adam moves 30 bytes of a parameter with all in fp32; 2 + 8 + 4 where gradient, weight and moments
+// are bf16. Both are one kernel that moves bytes.
+TEST_CASE("step: an optimizer on bf16 weights moves less, and its gradients are half as large") {
+  const std::string text =
+      "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 1\nsequence: 8192\n"
+      "micro_batch: 1\nglobal_batch: 8\nprecision: bf16\nframework: pytorch\nsharding: none\n"
+      "recompute: full\n";
+  const PartsCatalogue parts = load_catalogue();
+  const StepConfig before = parse_step(text, "l.yaml");
+  const StepConfig after =
+      parse_step(text + "master_weights: none\noptimizer_states: bf16\n", "l.yaml");
+  CHECK(framework_of(before).gradient_bytes == 4);
+  CHECK(framework_of(after).gradient_bytes == 2);
+  CHECK(layout_line(after.layout).find("master weights none, optimizer states bf16") !=
+        std::string::npos);
+  const StepResult fp32 = run_step(before, parts), bf16 = run_step(after, parts);
+  CHECK(seconds(bf16.step.breakdown.optimizer) / seconds(fp32.step.breakdown.optimizer) ==
+        doctest::Approx(14.0 / 30).epsilon(0.01));
+  CHECK(bf16.step.breakdown.data < fp32.step.breakdown.data);
+  CHECK(error_text([&] { parse_step(text + "master_weights: fp16\n", "l.yaml"); }) ==
+        "l.yaml:12: master_weights: unknown word \"fp16\"\nhint: known: fp32, bf16, none");
+}
+
 TEST_CASE("step: a micro-batch may be missing where a plan chooses it") {
   const std::string open =
       "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 1\nsequence: 8192\n"

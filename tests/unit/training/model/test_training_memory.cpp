@@ -96,6 +96,32 @@ TEST_CASE("memory: optimizer state is cut over replicas") {
   CHECK(saved * 8.03e9 / kGiB == doctest::Approx(14.0).epsilon(0.01));
 }
 
+// torch.optim on a model in bf16: weight, gradient and two moments of 2 bytes, 8 in all.
+// DeepSpeed's bf16 master weights are 2 bytes more; bf16 moments beside fp32 master weights save 4
+// of 18.
+TEST_CASE("memory: master weights and moments in bf16") {
+  const Transformer model = load_transformer("llama-3-8b");
+  const auto states = [&](Sharding sharding, MasterWeights master, OptimizerStates moments) {
+    Layout l = layout(64, 1, 1, 1, 1, 64);
+    l.sharding = sharding;
+    l.master_weights = master;
+    l.optimizer_states = moments;
+    return memory_use(model, l, Recompute::full, {}).states() /
+           static_cast<double>(all_parameters(model));
+  };
+  using enum Sharding;
+  constexpr auto bf16 = OptimizerStates::bf16;
+  CHECK(states(none, MasterWeights::none, bf16) == doctest::Approx(8));
+  CHECK(states(none, MasterWeights::bf16, bf16) == doctest::Approx(10));
+  CHECK(states(none, MasterWeights::fp32, bf16) == doctest::Approx(14));
+  CHECK(states(none, MasterWeights::none, OptimizerStates::fp32) == doctest::Approx(12));
+  CHECK(states(zero1, MasterWeights::bf16, bf16) == doctest::Approx(4 + 6.0 / 64));
+  CHECK(states(zero2, MasterWeights::bf16, bf16) == doctest::Approx(2 + 8.0 / 64));
+  CHECK(states(zero3, MasterWeights::bf16, bf16) == doctest::Approx(10.0 / 64));
+  CHECK(states(fsdp, MasterWeights::none, bf16) == doctest::Approx(8.0 / 64));
+  CHECK(states(fsdp, MasterWeights::bf16, bf16) == doctest::Approx(8.0 / 64));
+}
+
 TEST_CASE("memory: activations of a block with fused attention") {
   const Transformer model = load_transformer("llama-3-8b");
   Layout l = layout(8, 1, 1, 1, 1, 8);
