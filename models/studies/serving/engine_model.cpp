@@ -40,7 +40,7 @@ double tokens_max(const ServeConfig& config, bool prefill) {
 EngineModel engine_model(const ServeConfig& config, const ServeLayout& layout,
                          const GpuCompute& gpu, const ServeKernels& kernels, double tokens_max,
                          CollectiveTimes& collectives) {
-  check_serve(config, layout, gpu);
+  placed(config.site.place, [&] { check_serve(config, layout, gpu); });
   ServeSetup setup = serve_setup(config, layout, gpu);
   setup.kernels = kernels;
   const double length = static_cast<double>(config.prompt) + config.output;

@@ -61,7 +61,8 @@ class Serving {
     int asked = config_.gpus() * config_.workers;
     if (config_.prefill) asked += config_.prefill->layout.gpus() * config_.prefill->workers;
     if (asked > there && !question_.find_gpus)
-      throw Error(fmt::format("{} on {} engines are {} GPUs of {}", to_text(config_),
+      throw Error(config_.site.place,
+                  fmt::format("{} on {} engines are {} GPUs of {}", to_text(config_),
                               config_.workers, asked, there),
                   "say more nodes");
     if (!question_.find_gpus) return;

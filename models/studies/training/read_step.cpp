@@ -106,6 +106,7 @@ const Framework& find_framework(Reader& in, const FrameworkCatalogue& catalogue,
 
 void read_site(Reader& in, const std::string& file, StepConfig& out) {
   out.title = in.text("title", "");
+  out.place = {file, in.place("parallel").line, {}};
   const std::string model = in.text("model");
   out.model = placed(in.place("model"), [&] { return load_transformer(resolved(model, file)); });
   out.topology = read_topology(in, "topology", file);

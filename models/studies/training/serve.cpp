@@ -136,7 +136,7 @@ ServeSetup serve_setup(const ServeConfig& config, const ServeLayout& layout,
 
 ServeResult run_serve(const ServeConfig& config, const GpuCompute& gpu,
                       CollectiveTimes& collectives, const ServeEngine& engine) {
-  check_serve(config, config, gpu);
+  placed(config.site.place, [&] { check_serve(config, config, gpu); });
   ServeResult out = run_batch(config, gpu, collectives, engine);
   ServeConfig other = config;
   for (other.batch = config.copies(); other.batch <= kLoadMax; other.batch *= 2) {
@@ -154,7 +154,8 @@ ServeResult run_serve(const ServeConfig& config, const PartsCatalogue& parts,
       collectives_of(config.site, site, parts, CollectiveTimes::Estimate::simulated);
   const int there = sized(config.site, site.cluster).layout.gpus;
   if (config.gpus() > there)
-    throw Error(fmt::format("TP {} x {} {} x PP {} = {} GPUs of {}", config.tensor,
+    throw Error(config.site.place,
+                fmt::format("TP {} x {} {} x PP {} = {} GPUs of {}", config.tensor,
                             config.copies() == config.expert ? "EP" : "DP", config.copies(),
                             config.pipeline, config.gpus(), there),
                 "say more nodes");

@@ -147,9 +147,11 @@ void check_expert_kernels(const StepConfig& config, const Layout& layout,
 
 StepResult run_step(const StepConfig& config, const Framework& framework, const GpuCompute& gpu,
                     CollectiveTimes& collectives) {
-  check_layout(config.model, config.layout);
-  check_expert_kernels(config, config.layout, collectives);
-  check_precision(gpu, config.layout.precision);
+  placed(config.place, [&] {
+    check_layout(config.model, config.layout);
+    check_expert_kernels(config, config.layout, collectives);
+    check_precision(gpu, config.layout.precision);
+  });
   StepResult result;
   result.config = config;
   result.framework = framework;
@@ -205,7 +207,7 @@ void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
                    const ForEach& for_each) {
   collectives.prepare(for_each, [&] {
     for (Layout layout : layouts) {
-      check_layout(config.model, layout);
+      placed(config.place, [&] { check_layout(config.model, layout); });
       const MemoryPlan memory = step_memory({config.model, layout, framework, gpu}, collectives);
       layout.recompute = memory.recompute;
       layout.full_share = memory.full_share;

@@ -16,6 +16,7 @@
 #include "models/studies/shared/for_each.hpp"
 #include "models/studies/shared/site.hpp"
 #include "models/training/step/step.hpp"
+#include "sim/base/error.hpp"
 
 namespace fabricast {
 
@@ -31,6 +32,7 @@ struct StepConfig : Job {
   double price = 0;              ///< USD per GPU and hour; 0 = workloads/prices.yaml
   double run_tokens = 0;         ///< of the whole run; 0 = not asked
   bool trace = false;            ///< keep the spans
+  Place place{};                 ///< of its file, for what is wrong with it on its cluster
   bool placement_costs = true;   ///< simulate what groups that leave a node or a rack cost
 };
 
@@ -97,11 +99,11 @@ void prepare_steps(const StepConfig& config, const std::vector<Layout>& layouts,
                    const Framework& framework, const GpuCompute& gpu, CollectiveTimes& collectives,
                    const ForEach& for_each);
 
-/// For people.
-std::string step_text(const StepResult& result);
 /// The one that the layout names, with its gradients in 16 bits where master weights are not fp32.
 Framework framework_of(const StepConfig& config);
 
+/// For people.
+std::string step_text(const StepResult& result);
 /// "TP 4, CP 2, PP 4 x 5 chunks, DP 2; zero1, bf16, recompute none"
 std::string layout_line(const Layout& layout);
 /// A time with three digits that say something.

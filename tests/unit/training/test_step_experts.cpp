@@ -76,12 +76,13 @@ TEST_CASE("step: layouts that kernels of experts do not reach are refused") {
       run_step(config, parts);
     });
   };
-  CHECK(
-      refusal("ep_kernels: normal\n", "cut") ==
-      "ep_kernels: normal kernels bring tokens to whole experts, these are cut by TP 2\nhint: say "
-      "parallel.etp 1, or ep_kernels: nccl-alltoall");
+  CHECK(refusal("ep_kernels: normal\n", "cut") ==
+        "step.yaml:9: ep_kernels: normal kernels bring tokens to whole experts, these are cut by "
+        "TP 2\nhint: say "
+        "parallel.etp 1, or ep_kernels: nccl-alltoall");
   CHECK(refusal("ep_kernels: nvlink\n", "spread") ==
-        "ep_kernels: nvlink kernels stay in one NVLink domain, these GPUs lie in 2\nhint: normal, "
+        "step.yaml:9: ep_kernels: nvlink kernels stay in one NVLink domain, these GPUs lie in "
+        "2\nhint: normal, "
         "low-latency, hybrid, deepep-v2, nccl-alltoall and hierarchical leave the domain");
   CHECK(refusal("ep_kernels: nccl-alltoall\n", "cut") == "no error");
 }

@@ -281,6 +281,19 @@ TEST_CASE("step: an optimizer on bf16 weights moves less, and its gradients are 
         "l.yaml:12: master_weights: unknown word \"fp16\"\nhint: known: fp32, bf16, none");
 }
 
+TEST_CASE("step: what is wrong with a layout on its cluster names the file") {
+  const std::string text =
+      "kind: step\nmodel: llama-3-8b\ntopology: dgx-a100\nnodes: 1\nsequence: 8192\n"
+      "micro_batch: 1\nglobal_batch: 64\n";
+  const PartsCatalogue parts = load_catalogue();
+  const auto said = [&](const std::string& more) {
+    return error_text([&] { run_step(parse_step(text + more, "l.yaml"), parts); });
+  };
+  CHECK(said("precision: bf16\nparallel: {tp: 3}\n") ==
+        "l.yaml:9: TP 3 x CP 1 x PP 1 = 3 GPUs do not divide 8\nhint: take a multiple of 3 GPUs");
+  CHECK(said("precision: fp8\n").starts_with("l.yaml:1: A100_SXM4_80 does not compute in fp8"));
+}
+
 TEST_CASE("step: a micro-batch may be missing where a plan chooses it") {
   const std::string open =
       "kind: step\nmodel: llama-3-8b\ntopology: dgx-h100\nnodes: 1\nsequence: 8192\n"

@@ -399,7 +399,7 @@ TEST_CASE("serve: mistakes in its file") {
   ServeConfig large = config;
   large.pipeline = 2;
   CHECK(error_text([&] { run_serve(large, load_catalogue()); }) ==
-        "TP 8 x EP 1 x PP 2 = 16 GPUs of 8\nhint: say more nodes");
+        "s.yaml:6: TP 8 x EP 1 x PP 2 = 16 GPUs of 8\nhint: say more nodes");
 }
 
 // vLLM lets in 1024 requests and has graphs of 512 tokens (engine_rules()), whoever says that it is
