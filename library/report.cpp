@@ -61,7 +61,8 @@ void Report::Content::keep(const fabricast::Report& given) {
   for (ReportTable& table : report->tables) {
     std::vector<ReportColumn> columns;
     for (const ReportColumn& column : table.columns())
-      columns.push_back({kept(column.name), column.type, kept(column.unit), kept(column.digits)});
+      columns.push_back({kept(column.name), column.type, kept(column.unit), kept(column.digits),
+                         kept(column.part)});
     ReportTable own(table.name(), std::move(columns));
     for (const std::vector<Json>& row : table.rows()) own.add(row);
     table = std::move(own);
