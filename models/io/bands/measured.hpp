@@ -25,6 +25,7 @@ struct MeasuredRun {
   std::string nic_type;               ///< in words
   bool sharp = false;
   bool scored = true;  ///< fit to be scored; without the column all are
+  bool fitted = true;  ///< not: a fit may predict it only
 };
 
 /// One row of a table of nccl-tests.

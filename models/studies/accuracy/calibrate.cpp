@@ -138,7 +138,7 @@ class Calibration {
       const MeasuredRun& run = run_of(i);
       const bool left_out = !config_.leave_out.empty() && run.source == config_.leave_out;
       has_source = has_source || left_out;
-      if (usable_.contains(measured().points[i].run) && !is_noisy(run) && !left_out)
+      if (usable_.contains(measured().points[i].run) && run.fitted && !is_noisy(run) && !left_out)
         wanted.push_back(i);
     }
     if (!config_.leave_out.empty() && !has_source)
@@ -391,6 +391,8 @@ class Calibration {
   /// simulated.
   Vector refit_without(const std::string& source) const {
     constexpr int kRounds = 2;
+    const auto is_of_source = [&](std::size_t i) { return run_of(i).source == source; };
+    if (std::ranges::none_of(points_, is_of_source)) return fitted_.x;
     FitProblem problem = problem_;
     problem.weights = weights(source);
     Vector x = fitted_.x, at = fitted_.residuals;

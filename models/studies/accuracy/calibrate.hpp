@@ -27,10 +27,11 @@ struct CalibrationParameter {
 
 struct CalibrationRecipe {
   std::string file, name;
-  std::string runs, points;  ///< files
-  int points_per_range = 2;  ///< of a run that are fitted to
-  double noise = 0.1;        ///< relative, of a point on hardware of one kind
-  double huber = 0.1;        ///< relative errors above this count linearly
+  std::string runs, points;                ///< files
+  std::string unseen_runs, unseen_points;  ///< files of what no fit sees; "" = none
+  int points_per_range = 2;                ///< of a run that are fitted to
+  double noise = 0.1;                      ///< relative, of a point on hardware of one kind
+  double huber = 0.1;                      ///< relative errors above this count linearly
   std::vector<CalibrationParameter> parameters;
 };
 

@@ -44,6 +44,12 @@ CalibrationRecipe parse_recipe(const std::string& text, const std::string& file)
   out.runs = (folder / measured.text("runs")).string();
   out.points = (folder / measured.text("points")).string();
   measured.finish();
+  if (in.has("unseen")) {
+    Reader unseen = in.child("unseen");
+    out.unseen_runs = (folder / unseen.text("runs")).string();
+    out.unseen_points = (folder / unseen.text("points")).string();
+    unseen.finish();
+  }
   Reader fit = in.child("fit");
   out.points_per_range = fit.whole("points_per_range", 1, kPointsMax);
   out.noise = fit.number("noise", kShareMin, kShareMax);

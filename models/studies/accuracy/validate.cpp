@@ -169,8 +169,8 @@ class Validation {
         prediction.time_us = static_cast<double>(call->decision.time_us);
       }
       if (result_.predictor != Predictor::simulation) return;
-      host_us_[index] = microseconds_of(
-          host_time(call->run, *setups_[point.run]->cluster, parts_.software));
+      host_us_[index] =
+          microseconds_of(host_time(call->run, *setups_[point.run]->cluster, parts_.software));
       if (!predict_registered(*setups_[point.run], point, *call, prediction))
         number_of(*setups_[point.run], call->run);
     } catch (const Error& error) {

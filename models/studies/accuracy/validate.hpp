@@ -62,7 +62,8 @@ struct Prediction {
   std::string_view band_basis{};  ///< what the band rests on, a word for Known
   bool by_launches = false;       ///< the host's launches decide the time
   double left_out_us = 0;         ///< by a fit that has not seen the run's source; 0 = none
-  double left_out_lower_us = 0, left_out_upper_us = 0;  ///< 80 % band of the other sources; 0 = none
+  double left_out_lower_us = 0,
+         left_out_upper_us = 0;  ///< 80 % band of the other sources; 0 = none
   std::string_view left_out_basis{};
 };
 

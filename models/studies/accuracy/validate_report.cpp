@@ -11,11 +11,26 @@ namespace {
 
 ReportTable rows_table(const ValidateResult& result) {
   using namespace column;
-  ReportTable out(
-      "rows", {text("run_id"), kCollective, kSize, us("measured_us"), us("predicted_us"), kLower,
-               kUpper, number("error", {}, ".4f"), text("class"), kNodes, kRanks, kAlgorithm,
-               kProtocol, kChannels, text("method"), kBandBasis, us("left_out_us"),
-               us("left_out_lower_us"), us("left_out_upper_us"), text("left_out_band_basis")});
+  ReportTable out("rows", {text("run_id"),
+                           kCollective,
+                           kSize,
+                           us("measured_us"),
+                           us("predicted_us"),
+                           kLower,
+                           kUpper,
+                           number("error", {}, ".4f"),
+                           text("class"),
+                           kNodes,
+                           kRanks,
+                           kAlgorithm,
+                           kProtocol,
+                           kChannels,
+                           text("method"),
+                           kBandBasis,
+                           us("left_out_us"),
+                           us("left_out_lower_us"),
+                           us("left_out_upper_us"),
+                           text("left_out_band_basis")});
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     const MeasuredPoint& point = result.measured.points[i];
     if (result.left_out.contains(point.run)) continue;
@@ -24,14 +39,22 @@ ReportTable rows_table(const ValidateResult& result) {
     const bool predicted = prediction.method != Method::none, banded = prediction.upper_us > 0,
                unseen = prediction.left_out_us > 0,
                unseen_banded = unseen && prediction.left_out_upper_us > 0;
-    out.add({run.id, to_text(run.collective), point.size.count, point.time_us,
+    out.add({run.id,
+             to_text(run.collective),
+             point.size.count,
+             point.time_us,
              predicted ? Json(prediction.time_us) : Json(),
              banded ? Json(prediction.lower_us) : Json(),
              banded ? Json(prediction.upper_us) : Json(),
-             predicted ? Json(prediction.time_us / point.time_us - 1) : Json(), class_of(run),
-             run.nodes, run.ranks, prediction.algorithm, prediction.protocol,
+             predicted ? Json(prediction.time_us / point.time_us - 1) : Json(),
+             class_of(run),
+             run.nodes,
+             run.ranks,
+             prediction.algorithm,
+             prediction.protocol,
              prediction.channels > 0 ? Json(prediction.channels) : Json(),
-             to_text(prediction.method), banded ? Json(prediction.band_basis) : Json(),
+             to_text(prediction.method),
+             banded ? Json(prediction.band_basis) : Json(),
              unseen ? Json(prediction.left_out_us) : Json(),
              unseen_banded ? Json(prediction.left_out_lower_us) : Json(),
              unseen_banded ? Json(prediction.left_out_upper_us) : Json(),

@@ -472,9 +472,10 @@ std::int64_t element_count(Collective collective, Bytes size, int element_bytes,
 }
 
 std::int64_t printed_count(Collective collective, Bytes size, int element_bytes, int ranks) {
-  if (is_tuned(collective) || !counts_per_rank(collective))
+  const std::int64_t all_ranks = std::int64_t{element_bytes} * ranks;
+  if (is_tuned(collective) || !counts_per_rank(collective) || size.count % all_ranks != 0)
     return element_count(collective, size, element_bytes, ranks);
-  return size.count / element_bytes / ranks;
+  return size.count / all_ranks;
 }
 
 void check_root(const BenchConfig& config, int ranks) {

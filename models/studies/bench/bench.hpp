@@ -70,7 +70,8 @@ void check_blocks(int ranks, int channels, std::string_view why_not_folded);
 /// Elements of a message of `size` bytes, as nccl-tests rounds them.
 std::int64_t element_count(Collective collective, Bytes size, int element_bytes, int ranks);
 /// Those of a size that nccl-tests printed: it has been rounded. Old releases send all-to-alls that
-/// are no multiples of 16 bytes.
+/// are no multiples of 16 bytes. What is no multiple of all ranks' elements was not printed but
+/// asked for.
 std::int64_t printed_count(Collective collective, Bytes size, int element_bytes, int ranks);
 /// "all_reduce,all_gather": nccl-tests' names, each once; throws Error with the nearest name.
 std::vector<Collective> parse_collectives(std::string_view text);

@@ -250,6 +250,40 @@ TEST_CASE("a recipe says where it is wrong") {
         }).starts_with("c.yaml:3: values.software.launched: the catalogue has no figure"));
 }
 
+TEST_CASE("runs that no fit sees move no value, and make bands") {
+  Measurements measured = measured_with({{"gpus.H100_SXM5.launch", 1.3}});
+  const FittedParameter alone = calibrated(kLaunch, measured).parameters.front();
+  const std::size_t points = measured.points.size();
+  MeasuredRun unseen = measured.runs.front();
+  unseen.source = "west";
+  unseen.fitted = false;
+  measured.runs.push_back(unseen);
+  for (std::size_t i = 0; i < points; ++i) {
+    if (measured.points[i].run != 0) continue;
+    MeasuredPoint slow = measured.points[i];
+    slow.run = measured.runs.size() - 1;
+    slow.time_us *= 3;
+    measured.points.push_back(slow);
+  }
+  CalibrateConfig config;
+  config.recipe = recipe(kLaunch);
+  config.measured = measured;
+  config.slices_max = config.slices_max_final = 1'000'000;
+  config.cross_validate = true;
+  const CalibrateResult both = run_calibrate(std::move(config), in_turn, [](const std::string&) {});
+  CHECK(both.sources == 2);
+  CHECK(both.parameters.front().factor == alone.factor);
+  // The fit that has not seen its source is the fit to all others.
+  CHECK(both.left_out.at("west").front() == doctest::Approx(alone.factor).epsilon(0.001));
+  double slowest = 0;
+  for (const BandSample& sample : both.samples)
+    if (sample.source == "west") slowest = std::max(slowest, std::exp(sample.log_ratio));
+  CHECK(slowest > 2.5);
+  const BandKey key = both.samples.front().key;
+  CHECK(find_band(make_bands(both.samples), key)->upper >
+        find_band(bands_without(both.samples, "west"), key)->upper);
+}
+
 TEST_CASE("bands hold about what they say, and are wider where nothing was measured") {
   std::mt19937 random(3);
   const auto normal = [&] {  // about, of standard deviation 1
@@ -368,7 +402,9 @@ TEST_CASE("bands: what is said of a source's own runs has not seen them") {
   CHECK(own[1].known == Known::generation);
   CHECK(find_band(make_bands(samples), key)->upper > 1.5);
   Calibrated calibrated;
-  calibrated.left_out.factors["far off"] = {};
+  calibrated.left_out.parameters.emplace_back("launch",
+                                              std::vector<std::string>{"software.launch"});
+  calibrated.left_out.factors["far off"] = {1};
   calibrated.left_out.bands["far off"] = own;
   const LeftOutFits read = parse_calibrated(calibrated_yaml(calibrated, ""), "c.yaml").left_out;
   REQUIRE(read.bands.at("far off").size() == 2);
