@@ -189,6 +189,7 @@ struct SoftwareCosts {
   Duration launch_per_message;      ///< the same of each send and receive of a group
   Duration work_read;               ///< of one block's work item from host memory, before NCCL 2.22
   double tree_copy_share = 1;       ///< copy rate of a tree worker / that of a whole block
+  double ll128_net_share = 1;       ///< copy rate of a block that gets LL128 from a NIC / of others
   Bandwidth nvls_copy_rate;         ///< of a block in NVLS: of its scatter and of its gather, each
   double nvls_tree_copy_share = 1;  ///< of that rate in NVLSTree
   Duration collnet_sync;            ///< from a result in the receiver's slot to the flag seen

@@ -73,7 +73,8 @@ struct BandTable {
   /// Beyond Known::hardware_and_network: by range, of runs of which as much was known. Where there
   /// were none, of those of which more was.
   std::array<std::vector<Band>, kKnowns> further;
-  /// Of times that the host's launches decide: of all GPUs and sizes, since it is hosts that differ.
+  /// Of times that the host's launches decide: of all GPUs and sizes, since it is hosts that
+  /// differ.
   std::optional<Band> launches;
   std::vector<Band> changes;  ///< of ratios, by range (ratio_band.hpp)
 };

@@ -320,6 +320,7 @@ class PartsReader {
     parts_.software.launch_per_message = figures_.duration(in, "launch_per_message");
     parts_.software.work_read = figures_.duration(in, "work_read");
     parts_.software.tree_copy_share = figures_.number(in, "tree_copy_share", 0.1, 1);
+    parts_.software.ll128_net_share = figures_.number(in, "ll128_net_share", 0.1, 1);
     parts_.software.nvls_copy_rate = figures_.bandwidth(in, "nvls_copy_rate");
     parts_.software.nvls_tree_copy_share = figures_.number(in, "nvls_tree_copy_share", 0.1, 1);
     parts_.software.collnet_sync = figures_.duration(in, "collnet_sync");

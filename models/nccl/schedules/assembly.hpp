@@ -118,6 +118,10 @@ class Assembly {
   /// gives a block of the protocol. `in_step`: see WorkerClass. `keeps`: a primitive without inputs
   /// also copies to the output, without lines and flags, as with Simple.
   std::vector<std::uint32_t> worker_classes(double share, bool in_step = false, bool keeps = false);
+  /// Of that rate, of a block that receives over the network.
+  double share_from_net() const {
+    return run_.protocol == Protocol::ll128 ? software_.ll128_net_share : 1;
+  }
   /// The same for workers that copy at rates of their own, by local rank.
   std::vector<std::uint32_t> worker_classes(const std::vector<Bandwidth>& rates);
 

@@ -28,8 +28,10 @@ void add_rings(Assembly& assembly) {
   // last primitive, which is charged for a copy, has none: the two are even. From a NIC that chunk
   // comes into a buffer and has to be copied: both count.
   const bool keeps = run.collective == Collective::all_gather && !run.in_place;
-  const std::vector<std::uint32_t> keeping =
-      keeps ? assembly.worker_classes(1, ops > 1, keeps) : classes;
+  const double from_net = assembly.share_from_net();
+  const bool is_same = assembly.nodes() == 1 || (!keeps && from_net == 1);
+  const std::vector<std::uint32_t> entered =
+      is_same ? classes : assembly.worker_classes(from_net, ops > 1, keeps);
   const auto enters = [&](const RingOrder& ring, int rank) {
     const int before = ring.rank((ring.index(rank) + ring.ranks() - 1) % ring.ranks());
     return before / assembly.gpus() != rank / assembly.gpus();
@@ -41,7 +43,7 @@ void add_rings(Assembly& assembly) {
   for (const std::uint32_t lane : assembly.lanes()) {
     assembly.each_place(lane, rank_at, [&](std::span<const BlockPlace> alike) {
       for (const BlockPlace& place : alike)
-        workers(place) = assembly.add_worker(enters(rings[lane], place.rank) ? keeping : classes,
+        workers(place) = assembly.add_worker(enters(rings[lane], place.rank) ? entered : classes,
                                              program, {lane, rings[lane].index(place.rank)},
                                              place.rank, program.slices(lane));
     });

@@ -14,8 +14,8 @@ class TreeSchedule {
   explicit TreeSchedule(Assembly& assembly)
       : assembly_(assembly),
         program_(assembly.keep(std::make_unique<TreeProgram>(assembly.partition()))),
-        split_(assembly.worker_classes(assembly.software().tree_copy_share)),
-        whole_(assembly.worker_classes(1)),
+        split_(assembly, assembly.software().tree_copy_share),
+        whole_(assembly, 1),
         up_(assembly),
         down_(assembly) {}
 
@@ -40,6 +40,16 @@ class TreeSchedule {
   }
 
  private:
+  /// Of workers that receive inside the node only, and of others.
+  struct Classes {
+    Classes(Assembly& assembly, double share)
+        : near(assembly.worker_classes(share)),
+          far(assembly.nodes() == 1 || assembly.share_from_net() == 1
+                  ? near
+                  : assembly.worker_classes(share * assembly.share_from_net())) {}
+    std::vector<std::uint32_t> near, far;
+  };
+
   struct Kin {
     std::uint32_t children;
     bool is_root;
@@ -60,15 +70,26 @@ class TreeSchedule {
     return assembly_.endpoint(place.rank, nic_of(run().graph, channel(place.lane), local));
   }
 
+  bool is_far(BlockPlace place, int other) const {
+    return other >= 0 && other / assembly_.gpus() != place.rank / assembly_.gpus();
+  }
+
   /// The root's is both workers.
   void add_up(BlockPlace place) {
     const auto [children, is_root] = kin(place);
-    up_(place) = is_root ? add(whole_, place, children, children, TreePart::root)
-                         : add(split_, place, children, 1, TreePart::up);
+    const auto below = links(place).down;
+    const bool far = std::ranges::any_of(below, [&](int child) { return is_far(place, child); });
+    up_(place) = is_root ? add(of(whole_, far), place, children, children, TreePart::root)
+                         : add(of(split_, far), place, children, 1, TreePart::up);
   }
   void add_down(BlockPlace place) {
     const auto [children, is_root] = kin(place);
-    down_(place) = is_root ? up_(place) : add(split_, place, 1, children, TreePart::down);
+    down_(place) = is_root ? up_(place)
+                           : add(of(split_, is_far(place, links(place).up)), place, 1, children,
+                                 TreePart::down);
+  }
+  static const std::vector<std::uint32_t>& of(const Classes& classes, bool far) {
+    return far ? classes.far : classes.near;
   }
   std::uint32_t add(const std::vector<std::uint32_t>& classes, BlockPlace place,
                     std::uint32_t inputs, std::uint32_t outputs, TreePart part) {
@@ -87,7 +108,7 @@ class TreeSchedule {
 
   Assembly& assembly_;
   const TreeProgram& program_;
-  std::vector<std::uint32_t> split_, whole_;
+  Classes split_, whole_;
   BlockMap<std::uint32_t> up_, down_;
 };
 

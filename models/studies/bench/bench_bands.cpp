@@ -12,7 +12,8 @@ std::optional<FoundBand> band_of(const BenchResult& result, const BenchBlock& bl
   const bool is_unlike =
       config.custom || !config.faults.empty() || !config.network.background.empty();
   BandKey key = band_key(block.cluster.node(), block.cluster.nodes(), row.collective, row.size);
-  key.by_launches = decided_by_launches(microseconds_of(row.host), microseconds_of(row.group_time()));
+  key.by_launches =
+      decided_by_launches(microseconds_of(row.host), microseconds_of(row.group_time()));
   return find_band(bands, key, is_unlike ? Known::nothing : Known::hardware_and_network);
 }
 

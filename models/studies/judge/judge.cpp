@@ -152,10 +152,9 @@ class Expecter {
   }
 
   FoundBand band_of(const Loaded& place, const JudgeRow& row) const {
-    const Duration host =
-        host_time(decide(place, row.size).run, place.cluster, parts_.software);
-    FoundBand out = band_of(
-        place, row.size, decided_by_launches(microseconds_of(host), row.expected_us));
+    const Duration host = host_time(decide(place, row.size).run, place.cluster, parts_.software);
+    FoundBand out =
+        band_of(place, row.size, decided_by_launches(microseconds_of(host), row.expected_us));
     if (config_.healthy_share) out.upper = slow_limit(out, *config_.healthy_share);
     return out;
   }

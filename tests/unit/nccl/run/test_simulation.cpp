@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "models/nccl/call/launch.hpp"
@@ -193,6 +194,34 @@ TEST_CASE("own copy: an AllGather between nodes takes it, in place it does not")
   CHECK(apart > 0.9 * mib_us);
   CHECK(apart < 1.1 * mib_us);
   CHECK(us(one, 2, false) == us(one, 2, true));
+}
+
+TEST_CASE("LL128 from a NIC: its block copies at a share of the rate, others do not") {
+  // Blocks that copy 1 GB/s are all that takes time. In a ring and a tree of two GPUs of two nodes
+  // each block receives over the network, in one node none does.
+  PartsCatalogue whole = bare_parts();
+  for (auto& [name, gpu] : whole.gpus) gpu.copy_rate.fill({1'000'000'000});
+  PartsCatalogue half = whole;
+  whole.software.ll128_net_share = 1;
+  half.software.ll128_net_share = 0.5;
+  const auto slower = [&](int nodes, Protocol protocol, auto call) {
+    CollectiveRun run = call(protocol, nodes == 1 ? 2 : 1);
+    run.version = kNccl2_27_7;
+    const auto ps = [&](const PartsCatalogue& parts) {
+      return static_cast<double>(Bench("dgx-h100", nodes, parts).run(run).time.ps);
+    };
+    return ps(half) / ps(whole);
+  };
+  const auto ring = [](Protocol protocol, int gpus) {
+    return ring_call(Collective::all_reduce, protocol, gpus, 1 << 20);
+  };
+  const auto tree = [](Protocol protocol, int gpus) { return tree_call(protocol, gpus, 1 << 20); };
+  CHECK(slower(2, Protocol::ll128, ring) == doctest::Approx(2).epsilon(0.01));
+  CHECK(slower(2, Protocol::ll128, tree) > 1.2);
+  for (const auto& [nodes, protocol] : {std::pair{1, Protocol::ll128}, {2, Protocol::ll}}) {
+    CHECK(slower(nodes, protocol, ring) == 1);
+    CHECK(slower(nodes, protocol, tree) == 1);
+  }
 }
 
 namespace {
