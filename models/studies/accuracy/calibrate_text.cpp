@@ -168,7 +168,7 @@ std::string bands_text(const CalibrateResult& result) {
   };
   for (std::size_t i = 0; i < kSizeRanges; ++i) add(kSizeRangeNames[i], ranges[i]);
   for (std::size_t i = 0; i < kKnowns; ++i) add(kKnownWords[i], knowns[i]);
-  for (int column = 1; column <= 4; ++column) table.align_right(column);
+  for (std::size_t column = 1; column <= 4; ++column) table.align_right(column);
   return "\nPoints inside 80 % bands made of the other sources' runs, by size and by what those "
          "measured:\n" +
          table.text();

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "models/nccl/call/launch.hpp"
@@ -218,10 +217,10 @@ TEST_CASE("LL128 from a NIC: its block copies at a share of the rate, others do 
   const auto tree = [](Protocol protocol, int gpus) { return tree_call(protocol, gpus, 1 << 20); };
   CHECK(slower(2, Protocol::ll128, ring) == doctest::Approx(2).epsilon(0.01));
   CHECK(slower(2, Protocol::ll128, tree) > 1.2);
-  for (const auto& [nodes, protocol] : {std::pair{1, Protocol::ll128}, {2, Protocol::ll}}) {
-    CHECK(slower(nodes, protocol, ring) == 1);
-    CHECK(slower(nodes, protocol, tree) == 1);
-  }
+  CHECK(slower(1, Protocol::ll128, ring) == 1);
+  CHECK(slower(1, Protocol::ll128, tree) == 1);
+  CHECK(slower(2, Protocol::ll, ring) == 1);
+  CHECK(slower(2, Protocol::ll, tree) == 1);
 }
 
 namespace {
