@@ -91,7 +91,7 @@ TEST_CASE("bands: of eight GPUs that one thread launches, those of launches") {
   bands.launches = Band{{}, 0.6, 1.4, 5};
   BenchConfig config = bench_of("dgx-h100", 1, {Bytes{1024}});
   const auto upper = [&](int gpus_per_thread, bool cuda_graph) {
-    config.gpus_per_thread = gpus_per_thread;
+    config.gpus_per_process = config.gpus_per_thread = gpus_per_thread;
     config.cuda_graph = cuda_graph;
     const BenchResult result = run_bench(config, shipped_parts());
     return band_of(result, result.blocks[0], result.blocks[0].rows[0], bands)->upper;

@@ -202,7 +202,8 @@ fabricast.figures ??= {};
           ) === i,
       )
       .map((r) => ({ ...r, label: `batch ${r.batch}`, step_s: 1, all_bytes: undefined }));
-    if (memory_rows.length) specs.push(...fabricast.step_memory(memory_rows, data.parts(report, "rows", "B")));
+    if (memory_rows.length)
+      specs.push(...fabricast.step_memory(memory_rows, data.parts(report, "rows", "B")));
     return specs;
   };
 })();
