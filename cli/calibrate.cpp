@@ -65,8 +65,11 @@ CalibrateConfig config_of(const CalibrateOptions& options) {
   const bool own = !options.my_runs.empty();
   out.measured = load_measurements(own ? options.my_runs : out.recipe.runs,
                                    own ? options.my_points : out.recipe.points, {});
-  if (!own && !out.recipe.unseen_runs.empty())
-    add_unseen(out.measured, out.recipe.unseen_runs, out.recipe.unseen_points);
+  if (!own && !out.recipe.unseen_runs.empty()) {
+    Measurements unseen = load_measurements(out.recipe.unseen_runs, out.recipe.unseen_points, {});
+    for (MeasuredRun& run : unseen.runs) run.fitted = false;
+    out.measured = together(std::move(out.measured), std::move(unseen));
+  }
   out.slices_max = options.slices_max;
   out.slices_max_final = options.slices_max_final;
   out.leave_out = options.leave_out;

@@ -24,17 +24,6 @@ struct ValidateGateOptions {
   int slices_max = kPredictedSlicesMax;
 };
 
-/// Both as one, the runs of `more` last.
-Measurements together(Measurements all, Measurements more) {
-  const std::size_t runs = all.runs.size();
-  for (MeasuredRun& run : more.runs) all.runs.push_back(std::move(run));
-  for (MeasuredPoint& point : more.points) {
-    point.run += runs;
-    all.points.push_back(std::move(point));
-  }
-  return all;
-}
-
 int run(const ValidateGateOptions& options, const Answers& answers) {
   if (options.sick_points.empty() != options.sick_runs.empty())
     throw Error(about("--sick-runs"), "--sick-runs and --sick-points belong together",

@@ -10,9 +10,9 @@ namespace fabricast {
 
 BandKey band_key(const NodeShape& shape, const PartsCatalogue& parts, Collective collective,
                  Bytes size);
-/// Whether launches that keep a thread of the host busy for `host_us` decide what a call takes.
-bool decided_by_launches(double host_us, double call_us);
 /// With one node its NICs do not matter.
 BandKey band_key(const NodeGraph& node, int nodes, Collective collective, Bytes size);
+/// Whether launches that keep a thread of the host busy for `host_us` decide what a call takes.
+bool decided_by_launches(double host_us, double call_us);
 
 }  // namespace fabricast

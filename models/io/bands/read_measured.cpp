@@ -170,19 +170,16 @@ Measurements load_measurements(const std::string& runs_file, const std::string& 
   return out;
 }
 
-void add_unseen(Measurements& to, const std::string& runs_file, const std::string& points_file) {
-  Measurements more = load_measurements(runs_file, points_file, {});
-  const std::size_t known = to.runs.size();
-  for (MeasuredRun& run : more.runs) {
-    run.fitted = false;
-    to.runs.push_back(std::move(run));
-  }
+Measurements together(Measurements all, Measurements more) {
+  const std::size_t runs = all.runs.size();
+  for (MeasuredRun& run : more.runs) all.runs.push_back(std::move(run));
   for (MeasuredPoint& point : more.points) {
-    point.run += known;
-    to.points.push_back(std::move(point));
+    point.run += runs;
+    all.points.push_back(std::move(point));
   }
-  to.points_without_size += more.points_without_size;
-  to.points_without_time += more.points_without_time;
+  all.points_without_size += more.points_without_size;
+  all.points_without_time += more.points_without_time;
+  return all;
 }
 
 }  // namespace fabricast

@@ -15,7 +15,7 @@ std::vector<MeasuredRun> parse_runs(const std::string& text, const std::string& 
 void parse_points(const std::string& text, const std::string& file, Measurements& out);
 void parse_pairs(const std::string& text, const std::string& file, Measurements& out);
 
-/// More runs, which no fit sees.
-void add_unseen(Measurements& to, const std::string& runs_file, const std::string& points_file);
+/// Both as one, the runs of `more` last. No pairs of `more`.
+Measurements together(Measurements all, Measurements more);
 
 }  // namespace fabricast

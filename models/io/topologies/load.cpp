@@ -60,12 +60,12 @@ std::vector<std::string> embedded_of_kind(const std::vector<std::string>& kinds)
 const std::vector<std::string> kTopologyKinds = {"node", "cluster"};
 const std::vector<std::string> kFabricKinds = {"fabric"};
 
-/// A preset by name, else a file. `folder` is where relative paths start.
 /// "--topology" of "topology". Only a cluster's file names a node type.
 std::string option_of(std::string_view what) {
   return what == "node type" ? std::string() : fmt::format("--{}", what);
 }
 
+/// A preset by name, else a file. `folder` is where relative paths start.
 TopologyFile find_file(const std::string& name, const std::vector<std::string>& kinds,
                        std::string_view what, const std::filesystem::path& folder = {}) {
   if (const EmbeddedFile* embedded = find_embedded(embedded_topologies(), name)) {

@@ -300,25 +300,20 @@ class Validation {
       BandKey key = band_key(setups_[point.run]->mapped.shape, parts_,
                              result_.measured.runs[point.run].collective, point.size);
       key.by_launches = prediction.by_launches;
-      if (take_left_out(prediction, point, key)) continue;
-      const auto band = find_band(bands_, key);
-      if (!band) continue;
-      prediction.lower_us = band->lower * prediction.time_us;
-      prediction.upper_us = band->upper * prediction.time_us;
-      prediction.band_basis = to_text(band->known);
+      const auto left_out = left_out_bands_.find(result_.measured.runs[point.run].source);
+      if (left_out == left_out_bands_.end()) {
+        if (const auto band = find_band(bands_, key)) set_band(prediction, *band);
+        continue;
+      }
+      const auto band = std::ranges::find(left_out->second, key, &LeftOutBand::key);
+      if (band != left_out->second.end()) set_band(prediction, *band);
     }
   }
 
-  /// As the other sources' runs have it, where this fit has not seen the point's.
-  bool take_left_out(Prediction& prediction, const MeasuredPoint& point, const BandKey& key) const {
-    const auto own = left_out_bands_.find(result_.measured.runs[point.run].source);
-    if (own == left_out_bands_.end()) return false;
-    const auto found = std::ranges::find(own->second, key, &LeftOutBand::key);
-    if (found == own->second.end()) return true;
-    prediction.lower_us = found->lower * prediction.time_us;
-    prediction.upper_us = found->upper * prediction.time_us;
-    prediction.band_basis = to_text(found->known);
-    return true;
+  static void set_band(Prediction& prediction, const auto& band) {
+    prediction.lower_us = band.lower * prediction.time_us;
+    prediction.upper_us = band.upper * prediction.time_us;
+    prediction.band_basis = to_text(band.known);
   }
 
   void fit_all() {
@@ -391,7 +386,8 @@ ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
     ValidateConfig unseen;
     unseen.measured = subset(out.measured, points);
     unseen.slices_max = slices_max;
-    unseen.left_out_bands = left_out_bands;
+    if (const auto own = left_out_bands.find(source); own != left_out_bands.end())
+      unseen.left_out_bands.insert(*own);
     const ValidateResult part = Validation(std::move(unseen), left_out.at(source), for_each).run();
     for (std::size_t k = 0; k < points.size(); ++k)
       set_left_out(out.predictions[points[k]], part.predictions[k]);
