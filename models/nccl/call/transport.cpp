@@ -382,4 +382,22 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   return out;
 }
 
+Transport RelayFlags::apply(Transport planned, int from_gpu) const {
+  const bool is_relayed = planned.kind == HopKind::net && planned.proxy_gpu != from_gpu;
+  if (is_relayed) planned.sender_flag = of(planned.proxy_gpu);
+  return planned;
+}
+
+/// One way, of all but the relay itself.
+Duration RelayFlags::of(int relay) const {
+  const auto [at, is_new] = known_.try_emplace(relay);
+  if (!is_new || gpus_.size() < 2) return at->second;
+  const VertexId cpu = graph_.cpu_of(gpu_info(graph_, relay).vertex);
+  std::int64_t all = 0;
+  for (const int gpu : gpus_)
+    if (gpu != relay)
+      all += latency(graph_, graph_.pcie_route(gpu_info(graph_, gpu).vertex, cpu)).ps;
+  return at->second = {all / (std::ssize(gpus_) - 1)};
+}
+
 }  // namespace fabricast

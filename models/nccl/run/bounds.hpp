@@ -34,7 +34,7 @@ struct BoundedRun {
 /// reduce_scatter on all nodes of a cluster, with ways that switches do not choose by lot; and of
 /// all-to-alls there are some (exchange_bounds.hpp). Ways that follow from hashes are looked at:
 /// where no two NICs share a link between switches, they are as good as those by destination.
-/// Nothing, too, where one rail of an all-to-all takes more events than `dearest`.
+/// Nothing, too, where the twin of an all-to-all takes more events than `dearest`.
 /// REQUIRES: as simulate(), with what find_symmetry() says.
 std::optional<BoundedRun> bound_run(
     const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,

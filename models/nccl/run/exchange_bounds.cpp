@@ -9,7 +9,6 @@
 
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
-#include "models/nccl/symmetry/carried_folds.hpp"
 #include "models/nccl/symmetry/near_copies.hpp"
 #include "sim/base/scaled.hpp"
 
@@ -18,12 +17,10 @@ namespace {
 
 class ExchangeTwins {
  public:
-  ExchangeTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-                const NetworkPlan& network = {})
+  ExchangeTwins(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run)
       : cluster_(cluster),
         software_(software),
         run_(run),
-        network_(network),
         members_(members_of(run, cluster.nodes())),
         healthy_(cluster.node(), cluster.nodes(), cluster.fabric()) {
     for (std::uint32_t id = 0; cluster.has_own_rates() && id < cluster.links(); ++id)
@@ -50,37 +47,17 @@ class ExchangeTwins {
   /// `whole`: the run's own symmetry.
   std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most, std::uint64_t dearest) {
     if (are_racks()) return find_racks(whole, most, std::min(most, dearest));
-    if (members_.ranks() > kRailsMostRanks) return std::nullopt;
-    const std::optional<Twin> like = twin(healthy_, {});
-    if (!like) return std::nullopt;
-    const std::uint64_t rail = cost(*like);
-    const std::uint64_t all = rail * static_cast<std::uint64_t>(like->symmetry.copies()) /
+    if (!is_faulty()) return std::nullopt;
+    const Twin like = twin(healthy_, {});
+    const std::uint64_t folded = cost(like);
+    const std::uint64_t all = folded * static_cast<std::uint64_t>(like.symmetry.copies()) /
                               static_cast<std::uint64_t>(whole.copies());
-    if (all <= most || rail > dearest) return std::nullopt;
-    std::optional<Twin> slow;
-    if (is_faulty()) slow = with_faults(*like, most);
-    if (is_faulty() && !slow) return std::nullopt;
-    const SimulationResult faster = ran(*like);
-    const Duration least = std::max(faster.time, busiest(*like, faster));
-    const double apart = kFewRanks / members_.ranks();
-    const double sooner = is_out_of_step() ? kRailsFasterOutOfStep : kRailsFaster;
-    return bounded(*like, {least, sooner + apart},
-                   {slow ? ran(*slow) : faster, kRailsSlower + apart}, all);
-  }
-
-  /// On a rung that carries slices. `whole`: ranks that one stands for in the run of `events`.
-  std::optional<BoundedRun> find_carried(int whole, std::uint64_t events, std::uint64_t dearest) {
-    if (is_faulty() || are_racks()) return std::nullopt;
-    std::optional<Twin> like = twin(healthy_, {});
-    if (!like) return std::nullopt;
-    like->symmetry = carried_symmetry(cluster_, network_, like->run, std::move(like->symmetry));
-    if (like->symmetry.rails() == 1) return std::nullopt;
-    const auto copies = static_cast<std::uint64_t>(like->symmetry.copies());
-    if (events * static_cast<std::uint64_t>(whole) / copies > dearest) return std::nullopt;
-    SimulationResult result = ran(*like);
-    const Duration time = result.time;
-    const double apart = kCarriedRails + kFewRanks / members_.ranks();
-    return bounded(*like, {time, apart}, {std::move(result), apart}, events);
+    if (like.symmetry.copies() == 1 || all <= most || folded > dearest) return std::nullopt;
+    std::optional<Twin> slow = with_faults(like, most);
+    if (!slow) return std::nullopt;
+    const SimulationResult faster = ran(like);
+    return bounded(like, {std::max(faster.time, busiest(like, faster)), kFaultsFaster},
+                   {ran(*slow), kFaultsSlower}, all);
   }
 
  private:
@@ -131,21 +108,13 @@ class ExchangeTwins {
     return out;
   }
 
-  bool is_out_of_step() const {
-    const std::int64_t per_leaf = cluster_.nodes_per_leaf();
-    return cluster_.hosts() > per_leaf && cluster_.hosts() % per_leaf != 0;
-  }
   bool are_racks() const { return cluster_.hosts() != cluster_.nodes(); }
   bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
 
-  /// Nothing where rails are unlike.
-  std::optional<Twin> twin(const Cluster& cluster, std::vector<Faults::SlowGpu> gpus) const {
+  Twin twin(const Cluster& cluster, std::vector<Faults::SlowGpu> gpus) const {
     Twin out{cluster, run_, {}};
     out.run.faults.gpus = std::move(gpus);
-    FoundMove turn = find_turn(out.cluster, out.run, members_, {});
-    if (turn.move.copies == 1) return std::nullopt;
     out.symmetry = find_symmetry(out.cluster, out.run);
-    out.symmetry.moves.insert(out.symmetry.moves.begin(), std::move(turn.move));
     return out;
   }
 
@@ -159,7 +128,6 @@ class ExchangeTwins {
   SimulationResult ran(const Twin& twin) const {
     const Stream stream{{twin.run}, {}};
     SimulationOptions options;
-    options.network = network_;
     options.fold = options.fast_forward = true;
     return simulate_planned(twin.cluster, software_, stream, plan_of(stream, twin), options);
   }
@@ -231,9 +199,7 @@ class ExchangeTwins {
     if (are_racks())
       return fmt::format("{} of {} racks, as if leaves began alike for the others",
                          like.symmetry.nodes(), cluster_.nodes());
-    std::string out = fmt::format("one of {} rails, as if all were alike", like.symmetry.rails());
-    if (!is_faulty()) return out;
-    out += ", without faults and with them on all rails of the node";
+    std::string out = "the same call without faults and with them on all rails of the node";
     if (period_ < cluster_.nodes()) out += fmt::format(", and of every {} nodes", period_);
     return out;
   }
@@ -241,7 +207,6 @@ class ExchangeTwins {
   const Cluster& cluster_;
   const SoftwareCosts& software_;
   const CollectiveRun& run_;
-  NetworkPlan network_;
   Members members_;
   Cluster healthy_;
   std::vector<LinkId> odd_links_;  ///< with a rate of their own
@@ -283,19 +248,6 @@ std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareC
   if (!ExchangeTwins::are_known(cluster, run)) return std::nullopt;
   ExchangeTwins twins(cluster, software, run);
   return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most, dearest);
-}
-
-std::optional<BoundedRun> bound_carried_exchange(const Cluster& cluster,
-                                                 const SoftwareCosts& software,
-                                                 const CollectiveRun& run, const Symmetry& symmetry,
-                                                 const NetworkPlan& network, std::uint64_t events,
-                                                 std::uint64_t dearest) {
-  if (!ExchangeTwins::are_known(cluster, run)) return std::nullopt;
-  SimulationOptions options;
-  options.network = network;
-  options.fold = true;
-  const int whole = copies_simulated(cluster, run, symmetry, options);
-  return ExchangeTwins(cluster, software, run, network).find_carried(whole, events, dearest);
 }
 
 }  // namespace fabricast

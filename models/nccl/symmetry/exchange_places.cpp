@@ -7,12 +7,11 @@ ExchangePlaces::ExchangePlaces(const Cluster& cluster, const Symmetry* symmetry,
     : all_ranks_(static_cast<std::uint32_t>(members.ranks())),
       channels_(static_cast<std::uint32_t>(channels)) {
   const int nodes = symmetry != nullptr ? symmetry->nodes() : members.node_count();
-  rails_.gpus = rails_.left = static_cast<std::uint32_t>(members.gpus_per_node());
-  if (links != nullptr) rails_.left /= static_cast<std::uint32_t>(symmetry->rails());
-  ranks_.period = static_cast<std::uint32_t>(nodes) * rails_.left;
-  blocks_.period = ranks_.period * channels_;
+  gpus_ = left_ = static_cast<std::uint32_t>(members.gpus_per_node());
+  if (links != nullptr) left_ /= static_cast<std::uint32_t>(symmetry->rails());
+  ranks_.period = static_cast<std::uint32_t>(nodes) * left_;
   if (links == nullptr) {
-    ranks_.copies = blocks_.copies = all_ranks_ / ranks_.period;
+    ranks_.copies = all_ranks_ / ranks_.period;
     return;
   }
   link_ids_.resize(cluster.links());

@@ -33,8 +33,8 @@ int RunHops::next_node(int rank) const {
 
 void RunHops::add_messages(std::vector<Hop>& out, int channel, int rank) const {
   const int gpus = members_.gpus_per_node(), first = next_node(rank) / gpus * gpus;
-  for (int local = 0; local < gpus; ++local) {
-    const int to = first + local;
+  for (int on = 0; on < gpus; ++on) {
+    const int local = (rank + on) % gpus, to = first + local;
     const P2pExit exit = run_.p2p.nics.exit(rank % gpus, local, channel);
     out.push_back({to, end(rank, exit.nic), end(to, run_.p2p.nics.entry(local, channel)),
                    members_.gpu(exit.proxy_gpu)});
@@ -96,8 +96,10 @@ std::vector<RunHops::Hop> RunHops::leaving(int channel, int rank) const {
 
 Transport RunHops::way(const Hop& hop) const {
   const Protocol protocol = is_tuned(run_.collective) ? run_.protocol : Protocol::simple;
-  return plan_transport(cluster_, members_.gpus(), protocol, hop.near, hop.far, run_.transport,
-                        hop.proxy);
+  Transport planned = plan_transport(cluster_, members_.gpus(), protocol, hop.near, hop.far,
+                                     run_.transport, hop.proxy);
+  if (is_tuned(run_.collective)) return planned;
+  return relay_flags_.apply(std::move(planned), hop.near.gpu);
 }
 
 std::vector<Transport> ways_of(const Cluster& cluster, const Members& members,

@@ -19,7 +19,10 @@ class RunHops {
 
   /// The members take the place of the run's.
   RunHops(const Cluster& cluster, const CollectiveRun& run, const Members& members)
-      : cluster_(cluster), run_(run), members_(members) {}
+      : cluster_(cluster),
+        run_(run),
+        members_(members),
+        relay_flags_(cluster.node(), members.gpus()) {}
 
   /// In an order that is the same for all ranks. What crosses no link of a host but those to an
   /// NVSwitch is left out, and of CollNet and SHARP there is one way, to the next node, for each
@@ -44,6 +47,7 @@ class RunHops {
   const Cluster& cluster_;
   const CollectiveRun& run_;
   const Members& members_;
+  RelayFlags relay_flags_;
 };
 
 /// The ways of every hop, by channel and rank. REQUIRES: as simulate(); several ranks.

@@ -96,6 +96,7 @@ Symmetry find_symmetry(const Cluster& cluster, const CollectiveRun& run,
   const MovedCall call{&run, &partition};
   FoundMove shift = find_shift(cluster, {&call, 1});
   if (!is_tuned(run.collective)) {
+    add(out, {find_turn(cluster, run, members, partition).move, ""});
     add(out, std::move(shift));
     return out;
   }

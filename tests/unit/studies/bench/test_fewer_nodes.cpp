@@ -104,7 +104,7 @@ class Whole {
 /// By the largest budget that does not suffice.
 std::optional<BoundedRun> extrapolated(const Whole& whole) {
   std::optional<BoundedRun> out;
-  for (std::uint64_t most = 100'000'000; !out && most > 1000; most /= 3)
+  for (std::uint64_t most = 100'000'000; !out && most > 100; most /= 3)
     out = whole.extrapolated(most);
   return out;
 }
