@@ -167,7 +167,7 @@ TEST_CASE("rails of an all-to-all are alike where each of them is sent to by one
   };
   CHECK(rails({}) == 8);
   CHECK(rails({}, 4) == 4);
-  CHECK(rails({}, 6) == 1);  // four beside one CPU, two beside the other
+  CHECK(rails({}, 6) == 1);                        // four beside one CPU, two beside the other
   CHECK(rails({}, 8, Collective::sendrecv) == 1);  // one ring of all ranks
   CHECK(rails({}, 8, Collective::scatter) == 1);
   // Each GPU sends to all rails.
