@@ -374,6 +374,7 @@ ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
   const std::map<std::string, PartsCatalogue> left_out = std::move(config.left_out);
   const auto left_out_bands = std::exchange(config.left_out_bands, {});
   const std::int64_t slices_max = config.slices_max;
+  const bool weighs_messages = config.weighs_messages;
   ValidateResult out = Validation(std::move(config), parts, for_each).run();
   if (out.predictor != Predictor::simulation || left_out.empty()) return out;
   std::map<std::string, std::vector<std::size_t>> points_of;  // by source that the fit has seen
@@ -386,6 +387,7 @@ ValidateResult run_validate(ValidateConfig config, const PartsCatalogue& parts,
     ValidateConfig unseen;
     unseen.measured = subset(out.measured, points);
     unseen.slices_max = slices_max;
+    unseen.weighs_messages = weighs_messages;
     if (const auto own = left_out_bands.find(source); own != left_out_bands.end())
       unseen.left_out_bands.insert(*own);
     const ValidateResult part = Validation(std::move(unseen), left_out.at(source), for_each).run();

@@ -24,8 +24,10 @@ using namespace fabricast;
 
 namespace {
 
+/// `left_out`: a source that the fit has not seen, with the same values.
 ValidateResult validated(const std::string& runs, const std::string& points, Predictor predictor,
-                         std::int64_t slices_max = 1'000'000, bool weighs_messages = false) {
+                         std::int64_t slices_max = 1'000'000, bool weighs_messages = false,
+                         const std::string& left_out = "") {
   ValidateConfig config;
   config.weighs_messages = weighs_messages;
   config.measured.runs = parse_runs(kRunColumns + runs, "runs.csv");
@@ -33,6 +35,7 @@ ValidateResult validated(const std::string& runs, const std::string& points, Pre
                config.measured);
   config.predictor = predictor;
   config.slices_max = slices_max;
+  if (!left_out.empty()) config.left_out.emplace(left_out, parts());
   return run_validate(std::move(config), parts(), in_turn);
 }
 
@@ -66,6 +69,10 @@ TEST_CASE("validate: messages count as the slices that take as long, where that 
   };
   CHECK(method(false) == Method::simulated);
   CHECK(method(true) == Method::extrapolated);
+  // For the fit that has not seen a source, too.
+  const Prediction both =
+      validated(runs, points, Predictor::simulation, 400'000, true, "a").predictions[0];
+  CHECK(both.left_out_us == both.time_us);
 }
 
 TEST_CASE("runs and points: what is wrong is named with its line") {
