@@ -245,8 +245,8 @@ Duration Assembly::channel_spread() const {
 }
 
 const Transport& Assembly::way_between(Endpoint from, Endpoint to) {
-  if (from.node != to.node || !cluster_.offers_gdr_everywhere())
-    return way_ = plan(from, to, run_.transport);
+  if (!cluster_.offers_gdr_everywhere()) return way_ = plan(from, to, run_.transport);
+  if (from.node != to.node) return far_way(from, to);
   const std::size_t gpus = cluster_.node().gpus().size();
   near_ways_.resize(gpus * gpus);
   std::optional<Transport>& known =
@@ -262,10 +262,54 @@ const Transport& Assembly::way_between(Endpoint from, Endpoint to) {
   return way_;
 }
 
+const Transport& Assembly::far_way(Endpoint from, Endpoint to) {
+  if (!run_.transport.network.fused.empty() || !run_.transport.domain_nics.empty())
+    return way_ = plan(from, to, run_.transport);
+  const auto [known, is_new] = far_ways_.try_emplace(ends_of(from, to));
+  FarWay& like = known->second;
+  const auto in_fabric = [this](LinkId link) { return cluster_.is_fabric_link(link); };
+  if (is_new) {
+    like.way = way_ = plan(from, to, run_.transport);
+    const std::vector<LinkId>& links = like.way.network;
+    like.inside_first =
+        static_cast<std::size_t>(std::ranges::find_if(links, in_fabric) - links.begin());
+    like.inside_last = static_cast<std::size_t>(
+        std::find_if(links.rbegin(), links.rend(), in_fabric) - links.rbegin());
+    return way_;
+  }
+  way_ = like.way;
+  const auto links = static_cast<std::uint32_t>(cluster_.node().links().size());
+  const auto in_node = [&](int node, LinkId link) {
+    return cluster_.global(node, LinkId{index_of(link) % links});
+  };
+  for (LinkId& link : way_.into_slots) link = in_node(from.node, link);
+  const auto vertex = [this](int nic) {
+    return cluster_.node().nics()[static_cast<std::size_t>(nic)].vertex;
+  };
+  way_.network = cluster_.fabric_route(from.node, vertex(from.nic), to.node, vertex(to.nic));
+  const std::vector<LinkId>& whole = like.way.network;
+  for (std::size_t i = 0; i < like.inside_first; ++i)
+    way_.network.insert(way_.network.begin() + static_cast<std::ptrdiff_t>(i),
+                        in_node(from.node, whole[i]));
+  for (std::size_t i = whole.size() - like.inside_last; i < whole.size(); ++i)
+    way_.network.push_back(in_node(to.node, whole[i]));
+  return way_;
+}
+
+ConnectionEnds Assembly::ends_between(Endpoint from, Endpoint to) {
+  const auto find = [&] {
+    return connection_ends(cluster_, members_.gpus(), from, to, run_.transport);
+  };
+  if (!cluster_.offers_gdr_everywhere()) return find();
+  const auto [known, is_new] = known_ends_.try_emplace(ends_of(from, to));
+  if (is_new) known->second = find();
+  return known->second;
+}
+
 void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoint b,
                        std::uint64_t slices, std::vector<std::uint32_t> path) {
   if (only_counts_) {
-    const ConnectionEnds ends = connection_ends(cluster_, members_.gpus(), a, b, run_.transport);
+    const ConnectionEnds ends = ends_between(a, b);
     if (ends.kind != HopKind::net) return;
     add_proxy(a.node, ends.proxy_gpu, slices, copies(from));
     if (passes_receiver(ends.receives_gdr))

@@ -12,6 +12,7 @@
 
 #include "models/hardware/cluster/cluster.hpp"
 #include "models/nccl/call/collective_run.hpp"
+#include "models/nccl/call/connection_ends.hpp"
 #include "models/nccl/call/transport.hpp"
 #include "models/nccl/symmetry/simulated_links.hpp"
 #include "sim/links/machine.hpp"
@@ -219,8 +220,10 @@ class Assembly {
   void note_copies(std::uint32_t worker, std::uint32_t copies);
   /// What a hop through the network takes longer on several channels.
   Duration channel_spread() const;
-  /// The way of a connection: inside of a node all nodes have the same.
+  /// The way of a connection: inside of nodes all have the same.
   const Transport& way_between(Endpoint from, Endpoint to);
+  const Transport& far_way(Endpoint from, Endpoint to);
+  ConnectionEnds ends_between(Endpoint from, Endpoint to);
   double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
   std::uint32_t& relay_class(Proxy does) { return relay_class_[static_cast<std::size_t>(does)]; }
@@ -244,6 +247,18 @@ class Assembly {
   bool is_full_ = false, has_merged_ = false, only_counts_ = false;
   Transport way_;                                    ///< of the last connection
   std::vector<std::optional<Transport>> near_ways_;  ///< by two GPUs: on the first node
+  /// GPU and NIC of either end, and whether they are in one node.
+  using Ends = std::array<int, 5>;
+  static Ends ends_of(Endpoint from, Endpoint to) {
+    return {from.gpu, from.nic, to.gpu, to.nic, from.node == to.node ? 1 : 0};
+  }
+  /// Between the nodes that came first, with so many links in the first of them and the other.
+  struct FarWay {
+    Transport way;
+    std::size_t inside_first = 0, inside_last = 0;
+  };
+  std::map<Ends, FarWay> far_ways_;
+  std::map<Ends, ConnectionEnds> known_ends_;
   std::vector<std::uint32_t> lanes_;
   std::vector<NetConnection> net_connections_;
   std::vector<std::uint8_t> copies_of_worker_;

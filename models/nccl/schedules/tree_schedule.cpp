@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "models/nccl/programs/tree_program.hpp"
 #include "models/nccl/schedules/assembly.hpp"
@@ -17,7 +18,8 @@ class TreeSchedule {
         split_(assembly, assembly.software().tree_copy_share),
         whole_(assembly, 1),
         up_(assembly),
-        down_(assembly) {}
+        down_(assembly),
+        links_(assembly.partition().parts.size()) {}
 
   void add() {
     const auto rank_at = [this](std::uint32_t lane, int place) {
@@ -57,11 +59,15 @@ class TreeSchedule {
 
   const CollectiveRun& run() const { return assembly_.run(); }
   int channel(std::uint32_t lane) const { return assembly_.partition().parts[lane].channel; }
-  TreeLinks links(BlockPlace place) const {
-    return tree_links(run().graph, assembly_.nodes(), channel(place.lane), place.rank);
+  const TreeLinks& links(BlockPlace place) {
+    std::vector<std::optional<TreeLinks>>& row = links_[place.lane];
+    row.resize(static_cast<std::size_t>(assembly_.ranks()));
+    std::optional<TreeLinks>& known = row[static_cast<std::size_t>(place.rank)];
+    if (!known) known = tree_links(run().graph, assembly_.nodes(), channel(place.lane), place.rank);
+    return *known;
   }
-  Kin kin(BlockPlace place) const {
-    const TreeLinks all = links(place);
+  Kin kin(BlockPlace place) {
+    const TreeLinks& all = links(place);
     const auto children = std::ranges::count_if(all.down, [](int c) { return c >= 0; });
     return {static_cast<std::uint32_t>(children), all.up < 0};
   }
@@ -77,7 +83,7 @@ class TreeSchedule {
   /// The root's is both workers.
   void add_up(BlockPlace place) {
     const auto [children, is_root] = kin(place);
-    const auto below = links(place).down;
+    const auto& below = links(place).down;
     const bool far = std::ranges::any_of(below, [&](int child) { return is_far(place, child); });
     up_(place) = is_root ? add(of(whole_, far), place, children, children, TreePart::root)
                          : add(of(split_, far), place, children, 1, TreePart::up);
@@ -110,6 +116,7 @@ class TreeSchedule {
   const TreeProgram& program_;
   Classes split_, whole_;
   BlockMap<std::uint32_t> up_, down_;
+  std::vector<std::vector<std::optional<TreeLinks>>> links_;  ///< by lane and rank
 };
 
 }  // namespace

@@ -1,10 +1,18 @@
 #include "models/nccl/symmetry/simulated_links.hpp"
 
+#include <vector>
+
 namespace fabricast {
 
 SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster)
     : machine_(machine), cluster_(cluster) {
-  for (std::uint32_t link = 0; link < cluster.links(); ++link) add(LinkId{link});
+  const auto own = static_cast<std::uint32_t>(cluster.node().links().size());
+  std::vector<LinkSpec> of_node;  // of the first one: all are alike
+  for (std::uint32_t link = 0; link < own; ++link) of_node.push_back(spec(LinkId{link}));
+  for (std::uint32_t link = 0; link < cluster.links(); ++link) {
+    const bool is_known = !cluster.has_own_rates() && !cluster.is_fabric_link(LinkId{link});
+    machine.add_link(is_known ? of_node[link % own] : spec(LinkId{link}));
+  }
 }
 
 SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, const Symmetry& symmetry,
@@ -13,10 +21,12 @@ SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, const S
   for (std::uint32_t link = 0; is_carried && link < cluster.links(); ++link) add(LinkId{link});
 }
 
-std::uint32_t SimulatedLinks::add(LinkId link) {
-  const ClusterLink spec = cluster_.link(link);
-  return machine_.add_link({spec.rate, spec.latency, spec.lanes, spec.out_of_switch});
+LinkSpec SimulatedLinks::spec(LinkId link) const {
+  const ClusterLink found = cluster_.link(link);
+  return {found.rate, found.latency, found.lanes, found.out_of_switch};
 }
+
+std::uint32_t SimulatedLinks::add(LinkId link) { return machine_.add_link(spec(link)); }
 
 std::uint32_t SimulatedLinks::operator()(LinkId link) {
   if (symmetry_ == nullptr) return index_of(link);

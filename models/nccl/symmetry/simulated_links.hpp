@@ -25,6 +25,7 @@ class SimulatedLinks {
   const std::map<std::uint32_t, std::uint32_t>& known() const { return known_; }
 
  private:
+  LinkSpec spec(LinkId link) const;
   std::uint32_t add(LinkId link);
 
   Machine& machine_;
