@@ -62,7 +62,14 @@ class Executor final : public Machine {
   std::uint32_t add_link(LinkSpec spec) override { return transit_.links.add(spec); }
   std::uint32_t add_thread() override;
   void set_multimem(MultimemWire wire) override { transit_.multimem = wire; }
-  void start_call() override { programs_before_ = programs_.size(); }
+  void start_call() override {
+    programs_before_ = programs_.size();
+    workers_before_ = workers_.size();
+    connections_before_ = connections_.size();
+  }
+  /// Adds the last call once more, over the same links and threads; returns its first worker.
+  /// REQUIRES: no thread is its own.
+  std::uint32_t repeat_call();
   std::uint32_t add_worker(std::uint32_t worker_class, const Program& program, Role role) override;
   std::uint32_t add_relay(std::uint32_t relay_class, std::uint32_t thread,
                           std::uint32_t copies) override;
@@ -132,6 +139,7 @@ class Executor final : public Machine {
   using Thread = typename Records::Thread;
 
   void lay_path(std::span<const std::uint32_t> path, bool shares);
+  std::vector<std::uint32_t> by_receiver() const;
   void seal();
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
@@ -241,7 +249,10 @@ class Executor final : public Machine {
   ObservedWait wait_of(Worker& worker, Stamp start);
   void show_departure(const Connection& connection, std::uint32_t slot, Stamp end) const;
   std::span<const std::uint32_t> path(const Connection& connection) const {
-    return {hops_.data() + connection.path + 1, hops_[connection.path]};
+    return path(connection.path);
+  }
+  std::span<const std::uint32_t> path(std::uint32_t at) const {
+    return {hops_.data() + at + 1, hops_[at]};
   }
   std::uint32_t id_of(const Worker& worker) const {
     return static_cast<std::uint32_t>(&worker - workers_.data());
@@ -371,7 +382,8 @@ class Executor final : public Machine {
   Transit<Stamp> transit_;
   std::vector<Thread> threads_;
   std::vector<const Program*> programs_;
-  std::size_t programs_before_ = 0;  ///< those of the calls before
+  std::size_t programs_before_ = 0;                          ///< those of the calls before
+  std::size_t workers_before_ = 0, connections_before_ = 0;  ///< likewise
   std::vector<WorkerClass> worker_classes_;
   std::vector<RelayClass> relay_classes_;
   std::vector<CostTable> worker_costs_, relay_costs_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,11 @@
 namespace fabricast {
 namespace {
 
+Error too_many(const char* what) {
+  return Error(std::string("more than 65,536 kinds of ") + what + " in one run",
+               "ask for fewer communicators at once, or fewer that differ");
+}
+
 /// Its place among those that are known, the last ones first and none of the first `before`; at the
 /// end if it is new. Records hold 16 bits of it.
 template <class Known, class One>
@@ -19,9 +25,7 @@ std::uint16_t number_of(Known& known, const One& one, const char* what, std::siz
   const auto end = known.rend() - static_cast<std::ptrdiff_t>(before);
   const auto same = std::find(known.rbegin(), end, one);
   if (same != end) return static_cast<std::uint16_t>(known.rend() - same - 1);
-  if (known.size() > UINT16_MAX)
-    throw Error(std::string("more than 65,536 kinds of ") + what + " in one run",
-                "ask for fewer communicators at once, or fewer that differ");
+  if (known.size() > UINT16_MAX) throw too_many(what);
   known.push_back(one);
   return static_cast<std::uint16_t>(known.size() - 1);
 }
@@ -77,6 +81,29 @@ std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_
   workers_.push_back(relay);
   courses_.emplace_back();
   return static_cast<std::uint32_t>(workers_.size() - 1);
+}
+
+template <class Stamp>
+std::uint32_t Executor<Stamp>::repeat_call() {
+  const std::size_t worker = workers_before_, connection = connections_before_,
+                    program = programs_before_;
+  start_call();
+  const auto by = static_cast<std::uint32_t>(workers_.size() - worker);
+  const std::size_t programs = programs_.size() - program;
+  if (programs_.size() + programs > UINT16_MAX + std::size_t{1}) throw too_many("programs");
+  for (std::size_t i = program; i < programs_before_; ++i) programs_.push_back(programs_[i]);
+  for (std::size_t i = worker; i < workers_before_; ++i) {
+    workers_.push_back(workers_[i]);
+    courses_.push_back(courses_[i]);
+    if (!workers_[i].relay)
+      courses_.back().program = static_cast<std::uint16_t>(courses_[i].program + programs);
+  }
+  for (std::size_t i = connection; i < connections_before_; ++i) {
+    connections_.push_back(connections_[i]);
+    connections_.back().from += by;
+    connections_.back().to += by;
+  }
+  return static_cast<std::uint32_t>(workers_before_);
 }
 
 template <class Stamp>
@@ -142,15 +169,21 @@ void Executor<Stamp>::lay_path(std::span<const std::uint32_t> path, bool shares)
   hops_[number - kFirstCut] = hops_[number];
 }
 
+/// Numbers of connections, in the order of their receivers, and of each as they came.
+template <class Stamp>
+std::vector<std::uint32_t> Executor<Stamp>::by_receiver() const {
+  std::vector<std::uint32_t> next(workers_.size() + 1), out(connections_.size());
+  for (const Connection& connection : connections_) ++next[connection.to + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (std::uint32_t i = 0; i < out.size(); ++i) out[next[connections_[i].to]++] = i;
+  return out;
+}
+
 /// Lays connections out by receiver, and gives every worker its inputs and outputs.
 template <class Stamp>
 void Executor<Stamp>::seal() {
   find_crossbars();
-  std::vector<std::uint32_t> order(connections_.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return connections_[a].to < connections_[b].to;
-  });
+  const std::vector<std::uint32_t> order = by_receiver();
   std::vector<std::uint32_t> place(order.size());
   HugePageVector<Connection> sorted;
   sorted.reserve(order.size());
@@ -239,11 +272,19 @@ std::vector<bool> Executor<Stamp>::joints() const {
   if (connections_.empty()) return {};
   std::vector<bool> joins =
       guest_ == nullptr ? std::vector<bool>(transit_.links.size()) : guest_->uses();
-  return transit_.joints(std::move(joins), [this](const auto& visit) {
-    for (const Connection& connection : connections_) {
-      const bool from_worker = !workers_[connection.from].relay;
-      visit(path(connection), from_worker ? connection_kinds_[connection.kind].overhead.ps : 0);
-    }
+  struct Way {
+    std::uint32_t path;
+    std::int64_t lead;
+  };
+  std::vector<Way> ways;  // many connections have one and the same
+  std::vector<std::int64_t> seen(hops_.size(), -1);
+  for (const Connection& connection : connections_) {
+    const bool from_worker = !workers_[connection.from].relay;
+    const auto lead = from_worker ? connection_kinds_[connection.kind].overhead.ps : 0;
+    if (std::exchange(seen[connection.path], lead) != lead) ways.push_back({connection.path, lead});
+  }
+  return transit_.joints(std::move(joins), [&](const auto& visit) {
+    for (const Way& way : ways) visit(path(way.path), way.lead);
   });
 }
 
@@ -299,7 +340,9 @@ template std::uint32_t Executor<PlainStamp>::add_worker_class(const WorkerClass&
 template std::uint32_t Executor<PlainStamp>::add_relay_class(const RelayClass&);
 template std::uint32_t Executor<PlainStamp>::add_worker(std::uint32_t, const Program&, Role);
 template std::uint32_t Executor<PlainStamp>::add_relay(std::uint32_t, std::uint32_t, std::uint32_t);
+template std::uint32_t Executor<PlainStamp>::repeat_call();
 template void Executor<PlainStamp>::connect(const ConnectionSpec&);
+template std::vector<std::uint32_t> Executor<PlainStamp>::by_receiver() const;
 template void Executor<PlainStamp>::seal();
 template std::uint32_t Executor<CausalStamp>::add_thread();
 template std::uint32_t Executor<CausalStamp>::add_worker_class(const WorkerClass&);
@@ -307,7 +350,9 @@ template std::uint32_t Executor<CausalStamp>::add_relay_class(const RelayClass&)
 template std::uint32_t Executor<CausalStamp>::add_worker(std::uint32_t, const Program&, Role);
 template std::uint32_t Executor<CausalStamp>::add_relay(std::uint32_t, std::uint32_t,
                                                         std::uint32_t);
+template std::uint32_t Executor<CausalStamp>::repeat_call();
 template void Executor<CausalStamp>::connect(const ConnectionSpec&);
+template std::vector<std::uint32_t> Executor<CausalStamp>::by_receiver() const;
 template void Executor<CausalStamp>::seal();
 template void Executor<PlainStamp>::lay_path(std::span<const std::uint32_t>, bool);
 template void Executor<PlainStamp>::find_plain();

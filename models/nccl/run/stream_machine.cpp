@@ -71,6 +71,9 @@ auto StreamMachine<Stamp>::add_kernel(std::size_t stream, std::size_t number, Th
 template <class Stamp>
 BuiltCall StreamMachine<Stamp>::build(const QueuedWork& work, const CallDraft* draft,
                                       std::size_t stream, Threads& threads) {
+  if (draft != nullptr && draft == threads.last && !recorder_ && draft->shares_threads())
+    return {&draft->assembly(), executor_.repeat_call(), *threads.executor};
+  threads.last = draft;
   if (draft != nullptr) return draft->build_on(machine(), *links_, threads.executor);
   Assembly& assembly =
       assemblies_.emplace_back(machine(), *links_, at_.cluster, at_.software, *work.run,

@@ -72,6 +72,7 @@ class StreamMachine {
   /// What the kernels of a stream share: proxies.
   struct Threads {
     std::optional<std::uint32_t> executor, exchange;
+    const CallDraft* last = nullptr;  ///< that was built last
   };
 
   Machine& machine();

@@ -43,6 +43,10 @@ class CallDraft {
   /// folded as the draft's; the draft outlives the machine.
   BuiltCall build_on(Machine& machine, SimulatedLinks& links,
                      std::optional<std::uint32_t> first_thread) const;
+  /// Whether it runs on the threads of the ranks' proxies alone, which all calls share.
+  bool shares_threads() const {
+    return blueprint_.threads() == static_cast<std::uint32_t>(assembly_.ranks_simulated());
+  }
 
  private:
   Blueprint blueprint_;
