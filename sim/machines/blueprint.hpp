@@ -23,6 +23,7 @@ class Blueprint final : public Machine {
                  std::optional<std::uint32_t> first_thread = std::nullopt) const;
   std::span<const LinkSpec> links() const { return links_; }
   std::uint32_t threads() const { return threads_; }
+  std::size_t connections() const { return connections_.size(); }
 
   std::uint32_t add_link(LinkSpec spec) override;
   std::uint32_t add_thread() override { return threads_++; }

@@ -67,6 +67,8 @@ class Executor final : public Machine {
     workers_before_ = workers_.size();
     connections_before_ = connections_.size();
   }
+  /// So many workers and connections more are about to be added.
+  void expect(std::size_t workers, std::size_t connections);
   /// Adds the last call once more, over the same links and threads; returns its first worker.
   /// REQUIRES: no thread is its own.
   std::uint32_t repeat_call();

@@ -84,6 +84,13 @@ std::uint32_t Executor<Stamp>::add_relay(std::uint32_t relay_class, std::uint32_
 }
 
 template <class Stamp>
+void Executor<Stamp>::expect(std::size_t workers, std::size_t connections) {
+  workers_.reserve(workers_.size() + workers);
+  courses_.reserve(courses_.size() + workers);
+  connections_.reserve(connections_.size() + connections);
+}
+
+template <class Stamp>
 std::uint32_t Executor<Stamp>::repeat_call() {
   const std::size_t worker = workers_before_, connection = connections_before_,
                     program = programs_before_;
@@ -340,6 +347,7 @@ template std::uint32_t Executor<PlainStamp>::add_worker_class(const WorkerClass&
 template std::uint32_t Executor<PlainStamp>::add_relay_class(const RelayClass&);
 template std::uint32_t Executor<PlainStamp>::add_worker(std::uint32_t, const Program&, Role);
 template std::uint32_t Executor<PlainStamp>::add_relay(std::uint32_t, std::uint32_t, std::uint32_t);
+template void Executor<PlainStamp>::expect(std::size_t, std::size_t);
 template std::uint32_t Executor<PlainStamp>::repeat_call();
 template void Executor<PlainStamp>::connect(const ConnectionSpec&);
 template std::vector<std::uint32_t> Executor<PlainStamp>::by_receiver() const;
@@ -350,6 +358,7 @@ template std::uint32_t Executor<CausalStamp>::add_relay_class(const RelayClass&)
 template std::uint32_t Executor<CausalStamp>::add_worker(std::uint32_t, const Program&, Role);
 template std::uint32_t Executor<CausalStamp>::add_relay(std::uint32_t, std::uint32_t,
                                                         std::uint32_t);
+template void Executor<CausalStamp>::expect(std::size_t, std::size_t);
 template std::uint32_t Executor<CausalStamp>::repeat_call();
 template void Executor<CausalStamp>::connect(const ConnectionSpec&);
 template std::vector<std::uint32_t> Executor<CausalStamp>::by_receiver() const;

@@ -74,6 +74,11 @@ BuiltCall StreamMachine<Stamp>::build(const QueuedWork& work, const CallDraft* d
   if (draft != nullptr && draft == threads.last && !recorder_ && draft->shares_threads())
     return {&draft->assembly(), executor_.repeat_call(), *threads.executor};
   threads.last = draft;
+  if (draft != nullptr && !threads.executor) {
+    const auto rounds = static_cast<std::size_t>(at_.streams[stream].rounds);
+    const Blueprint& call = draft->blueprint();
+    executor_.expect(rounds * call.workers(), rounds * call.connections());
+  }
   if (draft != nullptr) return draft->build_on(machine(), *links_, threads.executor);
   Assembly& assembly =
       assemblies_.emplace_back(machine(), *links_, at_.cluster, at_.software, *work.run,

@@ -39,6 +39,7 @@ class CallDraft {
   CallDraft& operator=(const CallDraft&) = delete;
 
   const Assembly& assembly() const { return assembly_; }
+  const Blueprint& blueprint() const { return blueprint_; }
   /// As an assembly of it on the machine would be. REQUIRES: `links` are those of the machine,
   /// folded as the draft's; the draft outlives the machine.
   BuiltCall build_on(Machine& machine, SimulatedLinks& links,
