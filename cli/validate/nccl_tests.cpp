@@ -25,7 +25,7 @@ namespace {
 struct ValidateOptions {
   std::string points, runs, pairs, parts, node_of;
   std::string predictor = "simulation", format = "text";
-  int slices_max = 500'000;  // one and a half minutes of CPU time for 12,000 points
+  int slices_max = 500'000;  // a minute of CPU time for 12,000 points
 };
 
 /// The node that a run is simulated on, as a topology file.
