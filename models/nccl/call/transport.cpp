@@ -388,16 +388,19 @@ Transport RelayFlags::apply(Transport planned, int from_gpu) const {
   return planned;
 }
 
-/// One way, of all but the relay itself.
+/// One way, of all on its host but the relay itself.
 Duration RelayFlags::of(int relay) const {
   const auto [at, is_new] = known_.try_emplace(relay);
-  if (!is_new || gpus_.size() < 2) return at->second;
-  const VertexId cpu = graph_.cpu_of(gpu_info(graph_, relay).vertex);
-  std::int64_t all = 0;
-  for (const int gpu : gpus_)
-    if (gpu != relay)
-      all += latency(graph_, graph_.pcie_route(gpu_info(graph_, gpu).vertex, cpu)).ps;
-  return at->second = {all / (std::ssize(gpus_) - 1)};
+  if (!is_new) return at->second;
+  const VertexId own = gpu_info(graph_, relay).vertex, cpu = graph_.cpu_of(own);
+  std::int64_t all = 0, senders = 0;
+  for (const int gpu : gpus_) {
+    const VertexId vertex = gpu_info(graph_, gpu).vertex;
+    if (gpu == relay || graph_.vertex(vertex).tray != graph_.vertex(own).tray) continue;
+    all += latency(graph_, graph_.pcie_route(vertex, cpu)).ps;
+    ++senders;
+  }
+  return at->second = {all / std::max<std::int64_t>(senders, 1)};
 }
 
 }  // namespace fabricast

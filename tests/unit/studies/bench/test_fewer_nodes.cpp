@@ -151,7 +151,7 @@ TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
     CHECK(guess->result.time == guess->bounds.middle());
   }
   CHECK(found == kRuns);
-  CHECK(narrow >= kRuns / 5);
+  CHECK(narrow >= kRuns / 10);
   for (const int times : by_rung) CHECK(times >= kRuns / 10);
 }
 
