@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "models/hardware/cluster/leaves.hpp"
@@ -25,9 +26,21 @@ constexpr int kRingLeast = 8;
 /// What the larger and the smaller one of two calls may take of the budget.
 constexpr double kOfMore = 0.7, kOfLess = 0.3;
 
-/// Sends and receives of many nodes come out of step as those of fewer do not: an all-to-all of
-/// 1,000 takes 8 % more than 232 and 488 say at most (docs/scale.md).
-constexpr double kOutOfStep = 0.12;
+bool has_full_leaves(const Cluster& cluster) {
+  const int leaf = cluster.nodes_per_leaf();
+  return cluster.hosts() <= leaf || cluster.hosts() % leaf == 0;
+}
+
+/// Sends and receives of many nodes come out of step as those of fewer do not: on either side, and
+/// above for each doubling where the last leaf is not full. Chosen by all-to-alls on 40 to 3,000
+/// nodes (docs/scale.md).
+constexpr double kOutOfStep = 0.12, kOutOfStepEachDoubling = 0.45;
+
+double out_of_step(const Cluster& cluster, int more) {
+  if (has_full_leaves(cluster)) return kOutOfStep;
+  return kOutOfStep +
+         kOutOfStepEachDoubling * std::log2(static_cast<double>(cluster.hosts()) / more);
+}
 
 std::uint64_t share_of(std::uint64_t most, double share) {
   return static_cast<std::uint64_t>(static_cast<double>(most) * share);
@@ -179,11 +192,6 @@ class FewerNodes {
   std::uint64_t most_;
 };
 
-bool has_full_leaves(const Cluster& cluster) {
-  const int leaf = cluster.nodes_per_leaf();
-  return cluster.hosts() <= leaf || cluster.hosts() % leaf == 0;
-}
-
 /// A ring that does not fold, whole and between its bounds. Nothing where it folds, has a leaf that
 /// is not full or takes more than `most` events.
 std::optional<BoundedCall> bounded_call(const PlacedCall& call, const SoftwareCosts& software,
@@ -299,7 +307,7 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
       fmt::format("the same call on {} and {}", calls[1].nodes, counted(calls[0].nodes, "node"));
   if (network.rung == Rung::chunk) {
     out.bounds.lower = scaled(out.bounds.lower, 1 - kOutOfStep);
-    out.bounds.upper = scaled(out.bounds.upper, 1 + kOutOfStep);
+    out.bounds.upper = scaled(out.bounds.upper, 1 + out_of_step(cluster, calls[0].nodes));
   } else {
     out.bounds.how += ", over its time on the chunk rung";
   }
