@@ -23,6 +23,7 @@ LinkId on_rail(const Cluster& cluster, LinkId id, const Move& move) {
   if (!from.is_switch) return LinkId{index_of(id) - from.rail + move.rail[from.rail]};
   if (!to.is_switch) return LinkId{index_of(id) - to.rail + move.rail[to.rail]};
   const FabricSwitch& leaf = from.which.tier == SwitchTier::leaf ? from.which : to.which;
+  if (leaf.tier != SwitchTier::leaf) return id;  // to a core: no run whose rails move comes there
   const std::uint32_t plane = leaf.index / static_cast<std::uint32_t>(cluster.leaves_per_plane());
   return cluster.moved_back(id, static_cast<int>(plane - move.rail[plane]) *
                                     cluster.leaves_per_plane() * cluster.nodes_per_leaf());

@@ -34,14 +34,17 @@ std::vector<std::string> random_environment(Dice& random) {
 
 Drawn random_exchange(Dice& random, const PartsCatalogue& parts) {
   const NodeGraph& node =
-      node_of(random.of(std::array{"dgx-h100", "dgx-a100", "gb200-nvl72", "pcie-2gpu"}), parts);
+      node_of(random.of(std::array{"dgx-h100", "dgx-a100", "gb200-nvl72", "pcie-2gpu", "gh200-4",
+                                   "hgx-b300", "dgx-1-v100", "dgx2-v100", "a40-8", "pcie-8",
+                                   "hgx-h200-2nic", "h100-pcie-nvl-4"}),
+              parts);
   const int nodes = static_cast<int>(random.of(std::array{1, 2, 3, 4, 4, 6, 8, 9}));
   Cluster cluster(
       node, nodes,
       random.pick(0, 3) == 0 ? default_fabric(node, parts) : random_fabric(random, node, parts));
   const auto all_gpus = static_cast<std::int64_t>(node.gpus().size());
   const int gpus = static_cast<int>(
-      random.pick(1, std::min<std::int64_t>(all_gpus, random.of(std::array{1, 2, 3, 4, 8}))));
+      random.pick(1, std::min<std::int64_t>(all_gpus, random.of(std::array{1, 2, 3, 4, 8, 16}))));
   const Members members = random_members(random, nodes, static_cast<int>(all_gpus), gpus);
   const Communicator communicator =
       sending(cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)),
@@ -59,9 +62,9 @@ Drawn random_exchange(Dice& random, const PartsCatalogue& parts) {
 TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(21);
-  constexpr int kRuns = cases(400);
+  constexpr int kRuns = cases(600);
   int folded = 0, flows = 0, packets = 0;
-  for (int tried = 0; folded < kRuns && tried < 4'000; ++tried) {
+  for (int tried = 0; folded < kRuns && tried < 6'000; ++tried) {
     const Drawn drawn = random_exchange(random, parts);
     const CollectiveRun& run = drawn.run;
     const Symmetry symmetry = find_symmetry(drawn.cluster, run);
