@@ -382,22 +382,25 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
   return out;
 }
 
-Transport RelayFlags::apply(Transport planned, int from_gpu) const {
-  const bool is_relayed = planned.kind == HopKind::net && planned.proxy_gpu != from_gpu;
-  if (is_relayed) planned.sender_flag = of(planned.proxy_gpu);
-  return planned;
+Transport MessagePlanner::plan(Protocol protocol, Endpoint from, Endpoint to,
+                               std::optional<int> proxy_gpu) const {
+  Transport out = plan_transport(cluster_, gpus_, protocol, from, to, rules_, proxy_gpu);
+  const bool is_relayed = out.kind == HopKind::net && out.proxy_gpu != from.gpu;
+  if (is_relayed) out.sender_flag = flag_to(out.proxy_gpu);
+  return out;
 }
 
 /// One way, of all on its host but the relay itself.
-Duration RelayFlags::of(int relay) const {
-  const auto [at, is_new] = known_.try_emplace(relay);
+Duration MessagePlanner::flag_to(int relay) const {
+  const auto [at, is_new] = flags_.try_emplace(relay);
   if (!is_new) return at->second;
-  const VertexId own = gpu_info(graph_, relay).vertex, cpu = graph_.cpu_of(own);
+  const NodeGraph& graph = cluster_.node();
+  const VertexId own = gpu_info(graph, relay).vertex, cpu = graph.cpu_of(own);
   std::int64_t all = 0, senders = 0;
   for (const int gpu : gpus_) {
-    const VertexId vertex = gpu_info(graph_, gpu).vertex;
-    if (gpu == relay || graph_.vertex(vertex).tray != graph_.vertex(own).tray) continue;
-    all += latency(graph_, graph_.pcie_route(vertex, cpu)).ps;
+    const VertexId vertex = gpu_info(graph, gpu).vertex;
+    if (gpu == relay || graph.vertex(vertex).tray != graph.vertex(own).tray) continue;
+    all += latency(graph, graph.pcie_route(vertex, cpu)).ps;
     ++senders;
   }
   return at->second = {all / std::max<std::int64_t>(senders, 1)};

@@ -114,24 +114,25 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
                          Endpoint from, Endpoint to, const TransportRules& rules = {},
                          std::optional<int> proxy_gpu = std::nullopt);
 
-/// Of sends and receives through the proxy of another GPU: its flags lie beside its CPU, and to a
-/// GPU beside another one they take longer (0.3 us on two sockets). Every GPU of the node sends
-/// through it in turn, so each is taken to be as far from it as they are on average (assumed): then
-/// a node's rails are alike, and one of them is simulated.
-class RelayFlags {
+/// plan_transport() for sends and receives. The flags of a proxy that sends for other GPUs lie
+/// beside its CPU, and to a GPU beside another one they take longer (0.3 us on two sockets). Every
+/// GPU of the node sends through it in turn, so each is taken to be as far from it as they are on
+/// average (assumed): then a node's rails are alike, and one of them is simulated.
+class MessagePlanner {
  public:
-  /// `gpus`: of each node that are in the communicator. All arguments outlive the flags.
-  RelayFlags(const NodeGraph& graph, std::span<const int> gpus) : graph_(graph), gpus_(gpus) {}
+  /// `gpus`: of each node that are in the communicator. All arguments outlive the planner.
+  MessagePlanner(const Cluster& cluster, std::span<const int> gpus, const TransportRules& rules)
+      : cluster_(cluster), gpus_(gpus), rules_(rules) {}
 
-  /// The way of a message, planned for the sender alone, of any that sends through its relay.
-  Transport apply(Transport planned, int from_gpu) const;
+  Transport plan(Protocol protocol, Endpoint from, Endpoint to, std::optional<int> proxy_gpu) const;
 
  private:
-  Duration of(int relay) const;
+  Duration flag_to(int relay) const;
 
-  const NodeGraph& graph_;
+  const Cluster& cluster_;
   std::span<const int> gpus_;
-  mutable std::map<int, Duration> known_;  ///< by relay
+  const TransportRules& rules_;
+  mutable std::map<int, Duration> flags_;  ///< by relay
 };
 
 }  // namespace fabricast

@@ -40,10 +40,6 @@ class ExchangeTwins {
            (fabric.routing == Routing::by_destination || fabric.routing == Routing::adaptive);
   }
 
-  bool is_small(const Symmetry& whole, std::uint64_t most) const {
-    return is_small_exchange(run_, members_.ranks(), whole.copies(), most);
-  }
-
   /// `whole`: the run's own symmetry.
   std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most, std::uint64_t dearest) {
     if (are_racks()) return find_racks(whole, most, std::min(most, dearest));
@@ -246,8 +242,9 @@ std::optional<BoundedRun> bound_exchange(const Cluster& cluster, const SoftwareC
                                          const CollectiveRun& run, const Symmetry& symmetry,
                                          std::uint64_t most, std::uint64_t dearest) {
   if (!ExchangeTwins::are_known(cluster, run)) return std::nullopt;
-  ExchangeTwins twins(cluster, software, run);
-  return twins.is_small(symmetry, most) ? std::nullopt : twins.find(symmetry, most, dearest);
+  const int ranks = members_of(run, cluster.nodes()).ranks();
+  if (is_small_exchange(run, ranks, symmetry.copies(), most)) return std::nullopt;
+  return ExchangeTwins(cluster, software, run).find(symmetry, most, dearest);
 }
 
 }  // namespace fabricast

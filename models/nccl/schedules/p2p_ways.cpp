@@ -27,7 +27,7 @@ P2pWays::P2pWays(const Cluster& cluster, const Members& members, int channels, c
       channels_(channels),
       nics_(nics),
       rules_(rules),
-      relay_flags_(cluster.node(), members.gpus()) {
+      planner_(cluster, members.gpus(), rules) {
   const int places = 4 * gpus_ * gpus_ * channels;
   by_place_.resize(static_cast<std::size_t>(places));
   for (const bool remote : {false, true}) {
@@ -82,8 +82,7 @@ std::uint32_t P2pWays::pattern(Endpoint from, Endpoint to, int proxy_gpu, Protoc
       known_.try_emplace({to.node, from.gpu, to.gpu, from.nic, to.nic, proxy_gpu, protocol},
                          static_cast<std::uint32_t>(patterns_.size()));
   if (!is_new) return at->second;
-  const Transport planned = relay_flags_.apply(
-      plan_transport(cluster_, members_.gpus(), protocol, from, to, rules_, proxy_gpu), from.gpu);
+  const Transport planned = planner_.plan(protocol, from, to, proxy_gpu);
   Pattern pattern;
   pattern.hop = planned.kind;
   pattern.near = planned.into_slots;  // node 0: local numbers are global ones

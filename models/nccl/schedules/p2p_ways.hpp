@@ -60,7 +60,7 @@ class P2pWays {
   int gpus_, channels_;
   const P2pNics& nics_;
   const TransportRules& rules_;
-  RelayFlags relay_flags_;
+  MessagePlanner planner_;
   std::vector<Pattern> patterns_;
   std::vector<std::uint32_t> by_place_;  ///< index in patterns_
   /// By node of the receiver, GPUs, NICs, proxy and protocol.

@@ -95,11 +95,10 @@ std::vector<RunHops::Hop> RunHops::leaving(int channel, int rank) const {
 }
 
 Transport RunHops::way(const Hop& hop) const {
-  const Protocol protocol = is_tuned(run_.collective) ? run_.protocol : Protocol::simple;
-  Transport planned = plan_transport(cluster_, members_.gpus(), protocol, hop.near, hop.far,
-                                     run_.transport, hop.proxy);
-  if (is_tuned(run_.collective)) return planned;
-  return relay_flags_.apply(std::move(planned), hop.near.gpu);
+  if (!is_tuned(run_.collective))
+    return planner_.plan(Protocol::simple, hop.near, hop.far, hop.proxy);
+  return plan_transport(cluster_, members_.gpus(), run_.protocol, hop.near, hop.far, run_.transport,
+                        hop.proxy);
 }
 
 std::vector<Transport> ways_of(const Cluster& cluster, const Members& members,

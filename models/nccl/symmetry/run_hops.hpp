@@ -22,7 +22,7 @@ class RunHops {
       : cluster_(cluster),
         run_(run),
         members_(members),
-        relay_flags_(cluster.node(), members.gpus()) {}
+        planner_(cluster, members.gpus(), run.transport) {}
 
   /// In an order that is the same for all ranks. What crosses no link of a host but those to an
   /// NVSwitch is left out, and of CollNet and SHARP there is one way, to the next node, for each
@@ -47,7 +47,7 @@ class RunHops {
   const Cluster& cluster_;
   const CollectiveRun& run_;
   const Members& members_;
-  RelayFlags relay_flags_;
+  MessagePlanner planner_;
 };
 
 /// The ways of every hop, by channel and rank. REQUIRES: as simulate(); several ranks.

@@ -54,7 +54,7 @@ class TurnFinder {
         run_(run),
         members_(members),
         partition_(partition),
-        relay_flags_(cluster.node(), members.gpus()) {}
+        planner_(cluster, members.gpus(), run.transport) {}
 
   FoundMove find() const {
     const std::string odd = odd_part(cluster_, run_);
@@ -233,10 +233,8 @@ class TurnFinder {
 
   /// In a node.
   Transport message(Pair ends) const {
-    const int node = members_.nodes().front();
-    return plan_transport(cluster_, members_.gpus(), Protocol::simple,
-                          {node, members_.gpu(ends[0])}, {node, members_.gpu(ends[1])},
-                          run_.transport, members_.gpu(ends[0]));
+    const int node = members_.nodes().front(), from = members_.gpu(ends[0]);
+    return planner_.plan(Protocol::simple, {node, from}, {node, members_.gpu(ends[1])}, from);
   }
   /// To the next one.
   Transport message(Pair ends, int channel, Protocol protocol) const {
@@ -244,9 +242,7 @@ class TurnFinder {
     const Endpoint from{members_.nodes()[0], members_.gpu(ends[0]), nics[0]};
     const Endpoint to{members_.nodes()[1], members_.gpu(ends[1]), nics[1]};
     const int relay = members_.gpu(run_.p2p.nics.exit(ends[0], ends[1], channel).proxy_gpu);
-    return relay_flags_.apply(
-        plan_transport(cluster_, members_.gpus(), protocol, from, to, run_.transport, relay),
-        from.gpu);
+    return planner_.plan(protocol, from, to, relay);
   }
 
   /// Whether what is slow is so on all rails of its node.
@@ -399,7 +395,7 @@ class TurnFinder {
   const CollectiveRun& run_;
   const Members& members_;
   const Partition& partition_;
-  RelayFlags relay_flags_;
+  MessagePlanner planner_;
 };
 
 }  // namespace
