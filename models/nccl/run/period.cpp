@@ -18,7 +18,7 @@ constexpr double kNegligible = 0.005;
 /// Slices of all calls that are simulated.
 constexpr std::uint64_t kSlicesMax = kFewCalls * kSlicesInARow;
 /// The same of a smaller call that stands for a larger one, and no more than half of that one.
-constexpr std::uint64_t kSlicesOfSmaller = 40 * kSlicesMax;
+constexpr std::uint64_t kSlicesOfSmaller = 4 * kSlicesMax;
 
 /// What the busiest link needs for the bytes of one call: no call comes sooner after another.
 Duration busiest(const Cluster& cluster, const RunFacts& alone) {
@@ -75,19 +75,21 @@ std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
   if (once * kFewCalls > most) return std::nullopt;
   std::optional<JobDraft> own;
   if (draft == nullptr) draft = &own.emplace(cluster, software, plan, !options.fold);
+  std::vector<Duration> out;
   for (const int calls : {kFewCalls, kManyCalls}) {
     if (once * static_cast<std::uint64_t>(calls) > most) break;
     for (Stream& stream : streams) stream.rounds = calls;
     const StreamsResult result = simulate_planned(cluster, software, streams, plan, options, draft);
-    const bool all_steady = std::ranges::all_of(
-        result.streams, [](const StreamResult& stream) { return is_steady(stream.ended); });
-    if (!all_steady && calls < kManyCalls) continue;
-    std::vector<Duration> out;
-    for (const StreamResult& stream : result.streams)
-      out.push_back(mean(stream.ended, is_steady(stream.ended) ? 1 : kManyCalls / 2));
-    return out;
+    out.clear();
+    bool all_steady = true;
+    for (const StreamResult& stream : result.streams) {
+      const bool steady = is_steady(stream.ended);
+      all_steady = all_steady && steady;
+      out.push_back(mean(stream.ended, steady ? 1 : static_cast<std::size_t>(calls / 2)));
+    }
+    if (all_steady) break;
   }
-  return std::nullopt;
+  return out;
 }
 
 /// Elements that ranks hand on at a time, where all channels have several such chunks; else 0.
