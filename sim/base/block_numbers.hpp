@@ -78,7 +78,7 @@ class BlockNumbers {
   }
 
   HugePageVector<T> entries_;
-  std::vector<Block> blocks_;
+  HugePageVector<Block> blocks_;
 };
 
 }  // namespace fabricast

@@ -3,13 +3,16 @@
 
 #include <cassert>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace fabricast {
 
-template <class T>
+template <class T, class Items = std::vector<T>>
 class Fifo {
  public:
+  explicit Fifo(Items items = {}) : items_(std::move(items)) {}
+
   bool empty() const { return first_ == items_.size(); }
   std::size_t size() const { return items_.size() - first_; }
   void push(const T& item) { items_.push_back(item); }
@@ -37,7 +40,7 @@ class Fifo {
  private:
   static constexpr std::size_t kSpentMax = 64;
 
-  std::vector<T> items_;
+  Items items_;
   std::size_t first_ = 0;  ///< those before it are spent
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <memory_resource>
 #include <new>
 #include <vector>
 
@@ -12,6 +13,41 @@
 #endif
 
 namespace fabricast {
+
+/// Pages of 2 MiB, where there is enough to fill half of one.
+class LargePages final : public std::pmr::memory_resource {
+ public:
+  static void* take(std::size_t bytes, std::size_t alignment) {
+    if (bytes < kLeast) return ::operator new (bytes, std::align_val_t{alignment});
+    const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
+    void* const memory = std::aligned_alloc(kPage, whole);
+    if (memory == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+    madvise(memory, whole, MADV_HUGEPAGE);  // a wish: without it everything goes on as usual
+#endif
+    return memory;
+  }
+  static void give_back(void* memory, std::size_t bytes, std::size_t alignment) {
+    if (bytes < kLeast) {
+      ::operator delete (memory, std::align_val_t{alignment});
+    } else {
+      std::free(memory);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPage = std::size_t{2} << 20, kLeast = kPage / 2;
+
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    return take(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    give_back(memory, bytes, alignment);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return dynamic_cast<const LargePages*>(&other) != nullptr;
+  }
+};
 
 template <class T>
 struct LargePageAllocator {
@@ -22,32 +58,29 @@ struct LargePageAllocator {
   LargePageAllocator(const LargePageAllocator<U>&) {}  // NOLINT: allocators convert
 
   T* allocate(std::size_t count) {
-    const std::size_t bytes = count * sizeof(T);
-    if (bytes < kLeast)
-      return static_cast<T*>(::operator new (bytes, std::align_val_t{alignof(T)}));
-    const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
-    void* const memory = std::aligned_alloc(kPage, whole);
-    if (memory == nullptr) throw std::bad_alloc();
-#if defined(__linux__)
-    madvise(memory, whole, MADV_HUGEPAGE);  // a wish: without it everything goes on as usual
-#endif
-    return static_cast<T*>(memory);
+    return static_cast<T*>(LargePages::take(count * sizeof(T), alignof(T)));
   }
   void deallocate(T* memory, std::size_t count) {
-    if (count * sizeof(T) < kLeast) {
-      ::operator delete (memory, std::align_val_t{alignof(T)});
-    } else {
-      std::free(memory);
-    }
+    LargePages::give_back(memory, count * sizeof(T), alignof(T));
   }
   bool operator==(const LargePageAllocator&) const = default;
-
- private:
-  static constexpr std::size_t kPage = std::size_t{2} << 20, kLeast = 2 * kPage;
 };
 
 /// std::vector on pages of 2 MiB: for arrays that are read in no order.
 template <class T>
 using HugePageVector = std::vector<T, LargePageAllocator<T>>;
+
+/// Memory of many small vectors that live as long as their machine: one after another on pages that
+/// grow, and given back together.
+class SmallVectors {
+ public:
+  std::pmr::memory_resource* memory() { return &memory_; }
+
+ private:
+  static constexpr std::size_t kFirst = 4096;
+
+  LargePages pages_;
+  std::pmr::monotonic_buffer_resource memory_{kFirst, &pages_};
+};
 
 }  // namespace fabricast

@@ -23,14 +23,17 @@ Exchange<Stamp>::Exchange(const ExchangeSchedule& schedule, std::uint32_t blocks
     : schedule_(schedule),
       queue_(clock),
       transit_(transit),
-      blocks_(blocks),
       block_lanes_(blocks),
-      threads_(threads),
       loops_(threads),
       sends_(blocks),
       receives_(blocks),
       flights_(blocks),
-      first_part_(blocks + threads) {}
+      first_part_(blocks + threads) {
+  blocks_.reserve(blocks);
+  while (blocks_.size() < blocks) blocks_.emplace_back(small_.memory());
+  threads_.reserve(threads);
+  while (threads_.size() < threads) threads_.emplace_back(small_.memory());
+}
 
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::add_kind(const MessageKind& kind) {
@@ -116,7 +119,7 @@ void Exchange<Stamp>::next_batch(std::uint32_t number, Stamp at) {
     return;
   }
   assert(batch_.sends.size() <= kLanesMax && batch_.receives.size() <= kLanesMax);
-  block.open = static_cast<std::uint32_t>(batch_.sends.size() + batch_.receives.size() +
+  block.open = static_cast<std::uint16_t>(batch_.sends.size() + batch_.receives.size() +
                                           batch_.copies.size());
   assert(block.open > 0);
   find_awaited(number);
@@ -258,7 +261,7 @@ void Exchange<Stamp>::find_awaited(std::uint32_t block) {
 /// The message that the peer has opened already, or kNone.
 template <class Stamp>
 std::uint32_t Exchange<Stamp>::take_awaited(std::uint32_t block, const Ends& ends) {
-  std::vector<Awaited>& awaited = blocks_[block].awaited;
+  std::pmr::vector<Awaited>& awaited = blocks_[block].awaited;
   const auto found = std::find_if(awaited.begin(), awaited.end(),
                                   [&](const Awaited& other) { return other.ends == ends; });
   if (found == awaited.end()) return kNone;

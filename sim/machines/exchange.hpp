@@ -30,6 +30,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <vector>
@@ -188,12 +189,14 @@ class Exchange final : public Guest<Stamp> {
     Stamp end;   ///< of the batch, so far
     Stamp pool;  ///< when the send buffers are free again
     std::uint32_t cursor = 0;
-    std::uint32_t open = 0;     ///< lanes of the batch
-    std::uint32_t unacked = 0;  ///< relayed sends that still occupy the send buffers
-    std::uint32_t gated = 0;    ///< relayed sends that wait for them
-    std::uint32_t watches = 0;  ///< receives of the batch that threads look at
+    std::uint16_t open = 0;     ///< lanes of the batch
+    std::uint16_t unacked = 0;  ///< relayed sends that still occupy the send buffers
+    std::uint8_t gated = 0;     ///< relayed sends that wait for them
+    std::uint8_t watches = 0;   ///< receives of the batch that threads look at
     bool held = false;
-    std::vector<Awaited> awaited;
+    std::pmr::vector<Awaited> awaited;
+
+    explicit Block(std::pmr::memory_resource* memory) : awaited(memory) {}
   };
   static_assert(Stamp::kCausal || sizeof(Block) == 64);
   /// And what a batch asks for.
@@ -294,7 +297,8 @@ class Exchange final : public Guest<Stamp> {
 
   struct Thread {
     Stamp free;
-    Fifo<std::uint32_t> jobs;  ///< 2 * message + (1: send, 0: post a slot); the first one is served
+    /// 2 * message + (1: send, 0: post a slot); the first one is served.
+    Fifo<std::uint32_t, std::pmr::vector<std::uint32_t>> jobs;
     bool busy = false;
     bool departs = false;    ///< what it serves is a send
     bool allows = false;     ///< a post that the sender hears of in the instant in which it ends
@@ -302,6 +306,9 @@ class Exchange final : public Guest<Stamp> {
     std::uint32_t from = 0;  ///< of a send: the block
     Duration delay;          ///< from its end until bytes set out
     Flight flight;           ///< those, but when
+
+    explicit Thread(std::pmr::memory_resource* memory)
+        : jobs(std::pmr::vector<std::uint32_t>(memory)) {}
   };
 
   /// Actors, from first_actor_ on: blocks, threads, then four for every number: two of what a block
@@ -400,6 +407,7 @@ class Exchange final : public Guest<Stamp> {
   std::vector<EndKind> end_kinds_;
   std::vector<WayKind> way_kinds_;
   std::map<WayKind, std::uint32_t> way_kind_numbers_;
+  SmallVectors small_;  ///< of blocks and threads
   HugePageVector<Block> blocks_;
   HugePageVector<BlockLanes> block_lanes_;
   HugePageVector<Thread> threads_;
