@@ -70,7 +70,7 @@ int Move::representative(int rank) const {
 
 LinkId Move::representative(const Cluster& cluster, LinkId id) const {
   if (sharp) return below_first(cluster, id, first);
-  if (period > 0 && !trunk.empty() && cluster.is_trunk(id)) {  // near_copies(): others stay
+  if (period > 0 && !trunk.empty() && cluster.is_trunk(id)) {  // others stay
     const auto like = trunk.find(index_of(id));
     return like == trunk.end() ? id : LinkId{like->second};
   }

@@ -9,6 +9,7 @@
 
 #include "models/nccl/symmetry/move_check.hpp"
 #include "models/nccl/symmetry/move_finders.hpp"
+#include "models/nccl/symmetry/moved_trunks.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
 
 namespace fabricast {
@@ -184,9 +185,10 @@ class NodeShift {
   /// The fabric is the same whole leaves (pods) on, and nodes are the same; so it is enough to look
   /// at how ranks of the first two nodes and the last one reach other nodes. (Chains of a ring
   /// differ between odd and even nodes at most.)
-  std::optional<std::string> against_ways(const MovedCall& call, Move move) const {
+  std::optional<std::string> against_ways(const MovedCall& call, Move& next) const {
     const CollectiveRun& run = *call.run;
     const Members members = members_of(run, cluster_.nodes());
+    Move move = next;
     move.gpus = members.gpus_per_node();
     const RunHops hops(cluster_, run, members);
     MoveCheck check(cluster_, [&](int host) { return image(host, move.period); }, {});
@@ -206,6 +208,12 @@ class NodeShift {
           if (takes_all && is_new(seen, rank, from[k]))
             takes_all = check.takes(hops.way(from[k]), hops.way(to[k]));
       }
+    }
+    if (takes_all && !check.trunks().empty() && are_below_one(cluster_.nodes_per_leaf())) {
+      move.trunk = moved_trunks(cluster_, run, members, move);
+      for (const auto& [trunk, simulated] : move.trunk)
+        takes_all =
+            takes_all && next.trunk.try_emplace(trunk, simulated).first->second == simulated;
     }
     if (takes_all && check.agrees(move)) return std::nullopt;
     return are_below_one(cluster_.nodes_per_leaf()) ? "nodes of one leaf use different spines"

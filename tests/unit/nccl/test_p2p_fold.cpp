@@ -106,6 +106,62 @@ TEST_CASE("folded exchange = full, to the picosecond, for every rank and link") 
   CHECK(packets >= kRuns / 40);
 }
 
+TEST_CASE("nodes of one leaf are alike where each has a spine of its own") {
+  // Without PXN messages cross rails, and so do rings, some on every second node.
+  const PartsCatalogue parts = load_catalogue();
+  Dice random(22);
+  constexpr int kRuns = cases(200);
+  int of_spines = 0, rings = 0, packets = 0;
+  for (int tried = 0; of_spines < kRuns && tried < 4'000; ++tried) {
+    const NodeGraph& node =
+        node_of(random.of(std::array{"dgx-h100", "gh200-4", "hgx-h200-2nic", "dgx2-v100"}), parts);
+    const int nodes = static_cast<int>(random.pick(2, 9));
+    FabricConfig fabric = default_fabric(node, parts);
+    fabric.is_default = false;
+    fabric.leaf_down = static_cast<int>(random.pick(nodes, 16));
+    fabric.oversubscription = static_cast<double>(random.pick(1, 3));
+    fabric.leaf.radix = fabric.spine.radix = 1024;
+    const Cluster cluster(node, nodes, fabric);
+    const int gpus = static_cast<int>(random.pick(1, std::ssize(node.gpus())));
+    const Members members =
+        random_members(random, nodes, static_cast<int>(node.gpus().size()), gpus);
+    std::vector<std::string> environment = random_environment(random);
+    environment.emplace_back("NCCL_PXN_DISABLE=1");
+    environment.emplace_back("NCCL_ALGO=Ring");
+    const Communicator communicator = sending(
+        cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)), environment);
+    const Collective collective = random.of(std::array{
+        Collective::alltoall, Collective::alltoall, Collective::sendrecv, Collective::all_gather});
+    const Call call{collective, random.pick(1, 60'000), 4, 0};
+    const Drawn drawn{cluster, decide_call(communicator, call).run};
+    const Symmetry symmetry = find_symmetry(cluster, drawn.run);
+    if (symmetry.copies() == 1 || symmetry.moves.back().trunk.empty()) continue;
+    ++of_spines;
+    rings += collective == Collective::all_gather ? 1 : 0;
+    CAPTURE(tried);
+    CAPTURE(node.name());
+    CAPTURE(to_text(collective));
+    CAPTURE(symmetry.nodes());
+    const bool explain = of_spines % 4 == 0;
+    const SimulationResult full =
+        simulate(cluster, parts.software, drawn.run, options(false, false, explain));
+    const SimulationResult got =
+        simulate(cluster, parts.software, drawn.run, options(true, false, explain));
+    check_equal(got, full);
+    check_links(drawn, got, full);
+    check_moves(drawn, symmetry);
+    const std::vector<Stream> row = streams_of(std::span(&drawn.run, 1), 3);
+    CHECK(simulate(cluster, parts.software, row, options(true)).streams.front().ended ==
+          simulate(cluster, parts.software, row, options(false)).streams.front().ended);
+    if (!explain) continue;
+    check_carried(drawn, parts.software, Rung::flow);
+    packets += check_carried(drawn, parts.software, Rung::packet);
+  }
+  CHECK(of_spines == kRuns);
+  CHECK(packets >= kRuns / 40);
+  CHECK(rings >= kRuns / 20);
+}
+
 TEST_CASE("an exchange that is unlike in one place is not folded, and says why") {
   const PartsCatalogue parts = load_catalogue();
   const NodeGraph& node = node_of("dgx-h100", parts);
@@ -138,8 +194,11 @@ TEST_CASE("an exchange that is unlike in one place is not folded, and says why")
   refused(1, usual, Members::first(1, 4), Collective::sendrecv, {}, "there is one node");
   refused(4, usual, four, Collective::alltoall, {}, "a link has a rate of its own", true);
   // The destination's NIC is on another rail: that way crosses a spine, which follows from the
-  // port.
-  refused(4, usual, four, Collective::alltoall, {"NCCL_PXN_DISABLE=1"},
+  // port. Two of four nodes share one.
+  FabricConfig two_spines = usual;
+  two_spines.leaf_down = 4;
+  two_spines.oversubscription = 2;
+  refused(4, two_spines, four, Collective::alltoall, {"NCCL_PXN_DISABLE=1"},
           "nodes of one leaf use different spines");
   refused(3, leaves_of_two, Members::first(3, 1), Collective::alltoall, {},
           "nodes of one leaf are not in equal places: it holds 2");
