@@ -24,4 +24,10 @@ ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus
                                Endpoint to, const TransportRules& rules,
                                std::optional<int> proxy_gpu = std::nullopt);
 
+/// Whether both rules find the same ways between any two of these GPUs of a node, and by any NIC to
+/// another, over one network: which of them have GPUDirect RDMA, through which GPU others send.
+/// What else rules say is not looked at (networks, traffic, domains).
+bool has_same_ways(const Cluster& cluster, std::span<const int> gpus, const TransportRules& a,
+                   const TransportRules& b);
+
 }  // namespace fabricast

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <tuple>
 
 #include "models/nccl/call/connection_ends.hpp"
 #include "sim/links/machine.hpp"
@@ -311,6 +312,35 @@ ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus
     return net_ends(cluster, gpus, from, to, rules, proxy_gpu);
   return {kind_inside_node(graph, gpu_info(graph, from.gpu).vertex, gpu_info(graph, to.gpu).vertex,
                            rules)};
+}
+
+bool has_same_ways(const Cluster& cluster, std::span<const int> gpus, const TransportRules& a,
+                   const TransportRules& b) {
+  const auto settings = [](const TransportRules& of) {
+    return std::tie(of.gdr_level, of.c2c_nic, of.pxn_c2c, of.gdr_read, of.pxn, of.p2p_level);
+  };
+  if (settings(a) == settings(b)) return true;
+  const NodeGraph& graph = cluster.node();
+  const auto relay = [&](const GpuInfo& gpu, const NicInfo& nic, const TransportRules& rules) {
+    return rules.pxn ? pxn_gpu(graph, gpus, gpu, nic, rules) : std::nullopt;
+  };
+  const auto is_near = [&](const GpuInfo& gpu, const NicInfo& nic, const TransportRules& rules) {
+    return nic_distance(graph, gpu.vertex, nic.vertex, rules) <= rules.gdr_level;
+  };
+  return std::ranges::all_of(gpus, [&](int number) {
+    const GpuInfo& gpu = gpu_info(graph, number);
+    return gdr_read(graph, gpus, gpu, a) == gdr_read(graph, gpus, gpu, b) &&
+           std::ranges::all_of(graph.nics(),
+                               [&](const NicInfo& nic) {
+                                 return is_near(gpu, nic, a) == is_near(gpu, nic, b) &&
+                                        relay(gpu, nic, a) == relay(gpu, nic, b);
+                               }) &&
+           std::ranges::all_of(gpus, [&](int other) {
+             const VertexId to = gpu_info(graph, other).vertex;
+             return other == number || kind_inside_node(graph, gpu.vertex, to, a) ==
+                                           kind_inside_node(graph, gpu.vertex, to, b);
+           });
+  });
 }
 
 Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Protocol protocol,

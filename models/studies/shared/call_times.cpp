@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "models/nccl/call/same_run.hpp"
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
+#include "models/nccl/run/same_time.hpp"
 
 namespace fabricast {
 
@@ -116,8 +116,9 @@ std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) 
   std::erase_if(order, [&](std::size_t i) {
     const Call& call = calls_[i];
     std::vector<std::size_t>& like = seen[{call.cluster, call.software, call.run.count}];
-    const auto twin = std::ranges::find_if(
-        like, [&](std::size_t other) { return is_same_work(calls_[other].run, call.run); });
+    const auto twin = std::ranges::find_if(like, [&](std::size_t other) {
+      return takes_same_time(*call.cluster, *call.software, calls_[other].run, call.run);
+    });
     if (twin == like.end()) {
       like.push_back(i);
       return false;

@@ -7,6 +7,8 @@
 
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/run/period.hpp"
+#include "models/nccl/run/same_time.hpp"
 #include "tests/unit/nccl/fold_cases.hpp"
 
 using namespace fabricast;
@@ -77,4 +79,68 @@ TEST_CASE("same run: what is called the same work takes the same time, by all re
   CHECK(same > 100);
   CHECK(messages > 30);
   CHECK(other_releases > 60);
+}
+
+TEST_CASE("same run: settings that come to the same on a cluster take the same time in a row") {
+  const PartsCatalogue parts = load_catalogue();
+  constexpr std::array kOfWays = {Setting{"NCCL_NET_GDR_LEVEL", "PHB"},
+                                  Setting{"NCCL_NET_GDR_LEVEL", "LOC"},
+                                  Setting{"NCCL_NET_GDR_READ", "0"},
+                                  Setting{"NCCL_PXN_DISABLE", "1"},
+                                  Setting{"NCCL_P2P_LEVEL", "NVL"},
+                                  Setting{"NCCL_NCHANNELS_PER_NET_PEER", "2"},
+                                  Setting{"NCCL_P2P_LL_THRESHOLD", "0"},
+                                  Setting{"NCCL_P2P_NET_CHUNKSIZE", "65536"},
+                                  Setting{"FI_CXI_RX_MATCH_MODE", "software"},
+                                  Setting{"FI_HMEM_CUDA_USE_GDRCOPY", "1"},
+                                  Setting{"FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD", "16777216"},
+                                  Setting{"FI_CXI_RDZV_THRESHOLD", "65536"},
+                                  Setting{"NCCL_IB_QPS_PER_CONNECTION", "4"}};
+  Dice random(21);
+  int same = 0, messages = 0;
+  std::map<std::string, int> by_setting;
+  for (int tried = 0; tried < 1'500; ++tried) {
+    const NodeGraph& node =
+        node_of(random.of(std::array{"dgx-h100", "gh200-4", "pcie-8", "dgx-a100"}), parts);
+    const Cluster cluster(node, static_cast<int>(random.pick(1, 3)), default_fabric(node, parts));
+    const Call call{random.of(kAllCollectives), std::int64_t{1} << random.pick(0, 21), 4, 0};
+    const int gpus = random.of(std::array{1, 2, 4});
+    const Setting setting = random.of(kOfWays);
+    const NcclVersion version = random.of(releases_with_kernels(node.gpus()[0].part.sm));
+    CAPTURE(tried);
+    CAPTURE(setting.name);
+    const CollectiveRun a = call_by(version, {}, cluster, gpus, call),
+                        b = call_by(version, setting, cluster, gpus, call);
+    if (is_same_work(a, b) || !takes_same_time(cluster, parts.software, a, b)) continue;
+    ++same;
+    messages += a.has_algorithm() ? 0 : 1;
+    ++by_setting[setting.name];
+    CHECK(time_in_a_row(cluster, parts.software, a) == time_in_a_row(cluster, parts.software, b));
+  }
+  CHECK(same > 100);
+  CHECK(messages > 20);
+  for (const char* name : {"NCCL_NET_GDR_LEVEL", "NCCL_PXN_DISABLE", "NCCL_NCHANNELS_PER_NET_PEER",
+                           "FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD"})
+    CHECK(by_setting[name] > 0);
+}
+
+TEST_CASE("same run: what comes to something else on the cluster is no same time") {
+  // Goal: each setting that takes_same_time() looks through acts somewhere. Method: a call each
+  // whose time it changes.
+  const PartsCatalogue parts = load_catalogue();
+  const auto differ = [&](const char* preset, int gpus, const Call& call, const Setting& setting) {
+    const NodeGraph& node = node_of(preset, parts);
+    const Cluster cluster(node, 2, default_fabric(node, parts));
+    CAPTURE(setting.name);
+    const CollectiveRun a = call_by(kNccl2_27_7, {}, cluster, gpus, call),
+                        b = call_by(kNccl2_27_7, setting, cluster, gpus, call);
+    CHECK_FALSE(takes_same_time(cluster, parts.software, a, b));
+    CHECK(time_in_a_row(cluster, parts.software, a) != time_in_a_row(cluster, parts.software, b));
+  };
+  const Call ring{Collective::all_gather, 1 << 20, 4, 0},
+      messages{Collective::alltoall, 1 << 18, 4};
+  differ("dgx-h100", 8, ring, {"NCCL_NET_GDR_LEVEL", "LOC"});
+  differ("dgx-h100", 8, messages, {"NCCL_PXN_DISABLE", "1"});
+  differ("dgx-h100", 8, messages, {"NCCL_P2P_NET_CHUNKSIZE", "65536"});
+  differ("gh200-4", 4, ring, {"FI_CXI_RX_MATCH_MODE", "software"});
 }
