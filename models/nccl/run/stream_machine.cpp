@@ -63,7 +63,7 @@ auto StreamMachine<Stamp>::add_kernel(std::size_t stream, std::size_t number, Th
   if (kernel.works.front().run->has_algorithm()) {
     add_works(kernel, at_.draft ? &at_.draft->of(stream, at) : nullptr, label, threads, out);
   } else {
-    add_exchange(kernel.works.front(), plan.members, label, threads, out);
+    add_exchange(exchange_for(at, plan, threads), label, threads, out);
   }
   return out;
 }
@@ -140,19 +140,28 @@ void StreamMachine<Stamp>::add_work_gates(const Kernel& kernel, std::size_t firs
   std::sort(out.before.begin(), out.before.end());
 }
 
+template <class Stamp>
+const P2pSchedule& StreamMachine<Stamp>::exchange_for(std::size_t kernel, const StreamPlan& plan,
+                                                      Threads& threads) {
+  threads.exchanges.resize(plan.kernels.size());
+  const P2pSchedule*& known = threads.exchanges[kernel];
+  if (known == nullptr)
+    known = &exchanges_.emplace_back(exchange_of(plan.kernels[kernel].works.front(), plan.members,
+                                                 at_.cluster, at_.software, *links_, traffics_));
+  return *known;
+}
+
 /// All calls of a stream share its threads.
 template <class Stamp>
-void StreamMachine<Stamp>::add_exchange(const QueuedWork& work, const Members& members,
-                                        const CallLabel& label, Threads& threads, Built& out) {
-  auto schedule = std::make_unique<P2pSchedule>(
-      exchange_of(work, members, at_.cluster, at_.software, *links_, traffics_));
-  const auto channels = static_cast<std::uint32_t>(schedule->channels());
-  const ExchangePlaces places = schedule->places();
+void StreamMachine<Stamp>::add_exchange(const P2pSchedule& schedule, const CallLabel& label,
+                                        Threads& threads, Built& out) {
+  const auto channels = static_cast<std::uint32_t>(schedule.channels());
+  const ExchangePlaces& places = schedule.places();
   if (!threads.exchange) {
     threads.exchange = exchange_threads_;
-    exchange_threads_ += schedule->threads();
+    exchange_threads_ += schedule.threads();
   }
-  const std::uint32_t first = schedules_.add(std::move(schedule), *threads.exchange);
+  const std::uint32_t first = schedules_.add(schedule, *threads.exchange);
   if (at_.watch != nullptr) at_.watch->parts.push_back(label);
   for (std::uint32_t rank = 0; rank < out.parties.size(); ++rank) {
     for (std::uint32_t block = rank * channels; block < (rank + 1) * channels; ++block)

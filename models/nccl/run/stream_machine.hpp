@@ -73,6 +73,8 @@ class StreamMachine {
   struct Threads {
     std::optional<std::uint32_t> executor, exchange;
     const CallDraft* last = nullptr;  ///< that was built last
+    /// Of sends and receives, by kernel: each is called in all rounds.
+    std::vector<const P2pSchedule*> exchanges;
   };
 
   Machine& machine();
@@ -83,8 +85,9 @@ class StreamMachine {
   void add_works(const Kernel& kernel, const std::deque<CallDraft>* drafts, const CallLabel& label,
                  Threads& threads, Built& out);
   void add_work_gates(const Kernel& kernel, std::size_t first_call, Built& out);
-  void add_exchange(const QueuedWork& work, const Members& members, const CallLabel& label,
-                    Threads& threads, Built& out);
+  const P2pSchedule& exchange_for(std::size_t kernel, const StreamPlan& plan, Threads& threads);
+  void add_exchange(const P2pSchedule& schedule, const CallLabel& label, Threads& threads,
+                    Built& out);
   static Parties without(Parties parties, const std::vector<std::uint32_t>& workers);
   static Parties all_starters(const Built& kernel);
   void add_gates(const Stream& stream, const std::vector<Built>& kernels);
@@ -105,6 +108,7 @@ class StreamMachine {
   std::deque<Assembly> assemblies_;  ///< of calls without a draft
   std::vector<BuiltCall> calls_;     ///< collectives, in the order of their workers
   std::deque<P2pTraffic> traffics_;
+  std::deque<P2pSchedule> exchanges_;
   JoinedExchange schedules_;
   std::uint32_t exchange_threads_ = 0;
   std::optional<Exchange<Stamp>> exchange_;

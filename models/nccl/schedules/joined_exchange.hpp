@@ -3,7 +3,6 @@
 // threads of each follow those of the ones before.
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "models/nccl/schedules/p2p_schedule.hpp"
@@ -13,17 +12,17 @@ namespace fabricast {
 class JoinedExchange final : public ExchangeSchedule {
  public:
   struct Part {
-    std::unique_ptr<P2pSchedule> schedule;
+    const P2pSchedule* schedule;
     std::uint32_t first_block, first_thread, first_kind;
   };
 
-  /// The number of its first block. `thread`: that of its rank 0.
-  std::uint32_t add(std::unique_ptr<P2pSchedule> schedule, std::uint32_t thread) {
+  /// The number of its first block. `thread`: that of its rank 0. One that is called several times
+  /// is added as often. It outlives this.
+  std::uint32_t add(const P2pSchedule& schedule, std::uint32_t thread) {
     const std::uint32_t first = blocks();
     const auto part = static_cast<std::uint32_t>(parts_.size());
-    part_of_block_.resize(first + schedule->blocks(), part);
-    const std::vector<MessageKind> own = schedule->kinds();
-    parts_.push_back({std::move(schedule), first, thread, place_of(own)});
+    part_of_block_.resize(first + schedule.blocks(), part);
+    parts_.push_back({&schedule, first, thread, place_of(schedule.kinds())});
     return first;
   }
 

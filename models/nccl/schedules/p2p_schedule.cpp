@@ -155,6 +155,43 @@ P2pSchedule::P2pSchedule(const Config& config)
       }
     }
   }
+  find_busy_rounds();
+}
+
+/// Who sends to the next rank alone, or to a root, need not walk all rounds.
+void P2pSchedule::find_busy_rounds() {
+  constexpr std::size_t kFew = 64;
+  if (config_.traffic.is_uniform()) return;
+  const int ranks = config_.members.ranks();
+  busy_rounds_.resize(static_cast<std::size_t>(ranks));
+  for (const int rank : simulated_ranks()) {
+    std::vector<int>& busy = busy_rounds_[static_cast<std::size_t>(rank)];
+    for (int peer = 0; peer < ranks && busy.size() <= kFew; ++peer) {
+      if (config_.traffic.bytes(rank, peer) != P2pTraffic::kNone)
+        busy.push_back(rounds_.round_of(rank, peer));
+      if (config_.traffic.bytes(peer, rank) != P2pTraffic::kNone)
+        busy.push_back(rounds_.round_of(peer, rank));
+    }
+    if (busy.size() > kFew) busy.clear();
+    std::ranges::sort(busy);
+    busy.erase(std::unique(busy.begin(), busy.end()), busy.end());
+  }
+}
+
+/// The first place from `cursor` on, on a channel of these rounds, of a round that may have work.
+std::uint32_t P2pSchedule::next_busy(const std::vector<int>& rounds, int rank,
+                                     std::uint32_t cursor) const {
+  if (busy_rounds_.empty()) return cursor;
+  const std::vector<int>& busy = busy_rounds_[static_cast<std::size_t>(rank)];
+  if (busy.empty()) return cursor;
+  const auto per_call = static_cast<std::uint32_t>(rounds.size());
+  const auto first = rounds.begin() + cursor % per_call;
+  for (auto at = std::ranges::lower_bound(busy, *first); at != busy.end(); ++at) {
+    const auto found = std::lower_bound(first, rounds.end(), *at);
+    if (found != rounds.end() && *found == *at)
+      return cursor + static_cast<std::uint32_t>(found - first);
+  }
+  return cursor - cursor % per_call + per_call;  // in the next call, if there is one
 }
 
 std::uint32_t P2pSchedule::threads() const { return places_.threads(ways_.threads()); }
@@ -177,12 +214,17 @@ std::vector<int> P2pSchedule::simulated_ranks() const {
 template <class Visit>
 void P2pSchedule::each_message(const Visit& visit) const {
   for (const int rank : simulated_ranks()) {
-    for (int round = 0; round < rounds_.count(); ++round) {
+    const auto look_at = [&](int round) {
       const int to = rounds_.send_peer(rank, round);
-      if (to == kNoPeer || to == rank) continue;
+      if (to == kNoPeer || to == rank) return;
       const Bytes message{config_.traffic.bytes(rank, to)};
       if (message.count != P2pTraffic::kNone) visit(rank, to, round, message);
+    };
+    if (!busy_rounds_.empty() && !busy_rounds_[static_cast<std::size_t>(rank)].empty()) {
+      for (const int round : busy_rounds_[static_cast<std::size_t>(rank)]) look_at(round);
+      continue;
     }
+    for (int round = 0; round < rounds_.count(); ++round) look_at(round);
   }
 }
 
@@ -276,6 +318,11 @@ bool P2pSchedule::next(std::uint32_t number, std::uint32_t& cursor, ExchangeBatc
   int taken = 0, window = 0;
   std::uint32_t first = cursor;
   for (; cursor < end && taken < kRoundsOfBlock; ++cursor) {
+    const std::uint32_t busy = next_busy(rounds, rank, cursor);
+    if (busy != cursor) {
+      cursor = busy - 1;  // which the loop moves on
+      continue;
+    }
     const int round = rounds[cursor % per_call], call = static_cast<int>(cursor / per_call);
     // Up to 2.21 every eighth round begins a new batch, whatever the channel had before; then one
     // that the batch has already.

@@ -64,6 +64,8 @@ class P2pSchedule final : public ExchangeSchedule {
   bool add_round(int rank, int channel, int round, int call, ExchangeBatch& batch) const;
   std::optional<ExchangeLane> lane(int from, int to, int channel, int round) const;
   std::vector<int> simulated_ranks() const;
+  void find_busy_rounds();
+  std::uint32_t next_busy(const std::vector<int>& rounds, int rank, std::uint32_t cursor) const;
   template <class Visit>
   void each_message(const Visit& visit) const;
   struct LinksOfKind;
@@ -94,6 +96,8 @@ class P2pSchedule final : public ExchangeSchedule {
   /// channels + channel].
   std::vector<int> part_of_channel_;
   std::vector<std::vector<int>> rounds_of_channel_;  ///< that may have work there
+  /// By rank, the rounds in which it has messages, where these are few; none = any may have some.
+  std::vector<std::vector<int>> busy_rounds_;
   /// Parts of messages of the usual size, without and over the network.
   std::array<std::vector<P2pPart>, 2> usual_;
 };

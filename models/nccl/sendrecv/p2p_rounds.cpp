@@ -44,6 +44,11 @@ P2pRounds::P2pRounds(NcclVersion version, int nodes, int gpus_per_node, int grou
   } else {
     add_groups_quadratically(version_ < kGroupedRanks);
   }
+  number_of_round_.resize(rounds_.size());
+  for (int round = 0; round < count(); ++round) {
+    const Round& at = rounds_[static_cast<std::size_t>(round)];
+    number_of_round_[static_cast<std::size_t>(at.group * places_ + at.member)] = round;
+  }
 }
 
 /// Near and far nodes in turns, forwards and backwards.
@@ -80,6 +85,12 @@ int P2pRounds::receive_peer(int rank, int round) const {
   const int member = (rank % members_ + places_ - at.member) % places_;
   const int group = (rank / members_ + groups_ - at.group) % groups_;
   return member < members_ ? group * members_ + member : kNoPeer;
+}
+
+int P2pRounds::round_of(int from, int to) const {
+  const int group = (to / members_ - from / members_ + groups_) % groups_;
+  const int member = (to % members_ - from % members_ + places_) % places_;
+  return number_of_round_[static_cast<std::size_t>(group * places_ + member)];
 }
 
 int P2pRounds::base(int round, int from, int to) const {

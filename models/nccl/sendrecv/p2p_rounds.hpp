@@ -23,6 +23,8 @@ class P2pRounds {
   /// Nobody: kNoPeer. If a rank sends to another in a round, that one receives from it in the same.
   int send_peer(int rank, int round) const;
   int receive_peer(int rank, int round) const;
+  /// In which a rank sends to another: one of these rounds.
+  int round_of(int from, int to) const;
 
   /// From which number the channels of a message follow (p2p_channel()); both ends say the same.
   int base(int round, int from, int to) const;
@@ -40,6 +42,7 @@ class P2pRounds {
   int groups_, members_;  ///< of ranks: nodes, or smaller ones since 2.28.7
   int places_;            ///< of a group: members, or more
   std::vector<Round> rounds_;
+  std::vector<int> number_of_round_;  ///< at [group * places + member]
 };
 
 }  // namespace fabricast

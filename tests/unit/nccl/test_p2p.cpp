@@ -123,6 +123,7 @@ TEST_CASE("all ranks meet once, in the same round at both ends, on the same chan
               sent.insert(to);
               ++met;
               REQUIRE(rounds.receive_peer(to, round) == rank);
+              REQUIRE(rounds.round_of(rank, to) == round);
             }
             if (from != kNoPeer) {
               received.insert(from);
