@@ -1,6 +1,7 @@
 // Moves of both trees onto each other.
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "models/nccl/symmetry/move_check.hpp"
@@ -123,10 +124,27 @@ class MirrorFinder {
     const auto hops = hops_.leaving(channel(from.lane), from.rank),
                images = hops_.leaving(channel(to.lane), to.rank);
     return std::ranges::equal(hops, images, [&](const RunHops::Hop& a, const RunHops::Hop& b) {
-      const Transport there = hops_.way(a), back = hops_.way(b);
-      return move_.moved({from.lane, a.to}).rank == b.to && check_.takes(there, back) &&
-             check_.takes(back, there);
+      return move_.moved({from.lane, a.to}).rank == b.to && takes(a, b);
     });
+  }
+  /// Between GPUs and NICs whose ways have been looked at, other nodes have other links of the
+  /// fabric, and inside the same ones.
+  bool takes(const RunHops::Hop& a, const RunHops::Hop& b) {
+    const std::array ends = {a.near.gpu, a.near.nic, a.far.gpu, a.far.nic,
+                             b.near.gpu, b.near.nic, b.far.gpu, b.far.nic};
+    if (!known_ends_.insert(ends).second) {
+      const std::vector<LinkId> there = in_fabric(a), back = in_fabric(b);
+      return check_.takes(there, back) && check_.takes(back, there);
+    }
+    const Transport there = hops_.way(a), back = hops_.way(b);
+    return check_.takes(there, back) && check_.takes(back, there);
+  }
+  std::vector<LinkId> in_fabric(const RunHops::Hop& hop) const {
+    const auto vertex = [this](int nic) {
+      return cluster_.node().nics()[static_cast<std::size_t>(nic)].vertex;
+    };
+    return cluster_.fabric_route(hop.near.node, vertex(hop.near.nic), hop.far.node,
+                                 vertex(hop.far.nic));
   }
 
   const Cluster& cluster_;
@@ -139,6 +157,7 @@ class MirrorFinder {
   Move move_;
   std::vector<int> image_;  ///< of the cluster's nodes
   std::set<std::vector<int>> seen_;
+  std::set<std::array<int, 8>> known_ends_;
 };
 
 }  // namespace
