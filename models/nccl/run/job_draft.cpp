@@ -19,4 +19,11 @@ JobDraft::JobDraft(const Cluster& cluster, const SoftwareCosts& software, const 
   }
 }
 
+const CallDraft* JobDraft::any() const {
+  for (const auto& kernels : drafts_)
+    for (const auto& works : kernels)
+      if (!works.empty()) return &works.front();
+  return nullptr;
+}
+
 }  // namespace fabricast

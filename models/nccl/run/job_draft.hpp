@@ -17,6 +17,8 @@ class JobDraft {
            bool is_full);
 
   bool is_full() const { return is_full_; }
+  /// One of all; null = all calls are sends and receives.
+  const CallDraft* any() const;
   /// Of a stream's kernel, one for each of its works; none of sends and receives.
   const std::deque<CallDraft>& of(std::size_t stream, std::size_t kernel) const {
     return drafts_[stream][kernel];

@@ -1,6 +1,7 @@
 #include "models/nccl/run/job_size.hpp"
 
 #include <deque>
+#include <optional>
 
 #include "models/nccl/schedules/assembly.hpp"
 #include "models/nccl/schedules/p2p_schedule.hpp"
@@ -33,9 +34,8 @@ class Counter {
   Counter(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan)
       : cluster_(cluster),
         software_(software),
-        copies_(static_cast<std::uint64_t>(plan.copies())),
-        links_(plan.copies() > 1 ? SimulatedLinks(machine_, cluster, *plan.symmetry())
-                                 : SimulatedLinks(machine_, cluster)) {}
+        plan_(plan),
+        copies_(static_cast<std::uint64_t>(plan.copies())) {}
 
   void add(const Kernel& kernel, const std::deque<CallDraft>* drafts, const Members& members,
            int rounds) {
@@ -54,8 +54,15 @@ class Counter {
   const JobSize& size() const { return out_; }
 
  private:
+  /// What has been drafted needs none.
+  SimulatedLinks& links() {
+    if (links_) return *links_;
+    if (plan_.copies() > 1) return links_.emplace(machine_, cluster_, *plan_.symmetry());
+    return links_.emplace(machine_, cluster_);
+  }
+
   void add_collective(const QueuedWork& work) {
-    Assembly assembly(machine_, links_, cluster_, software_, *work.run, work.partition,
+    Assembly assembly(machine_, links(), cluster_, software_, *work.run, work.partition,
                       work.symmetry, false);
     assembly.only_count();
     add_schedule(assembly);
@@ -69,7 +76,7 @@ class Counter {
 
   void add_exchange(const QueuedWork& work, const Members& members) {
     std::deque<P2pTraffic> traffics;
-    const P2pSchedule schedule(exchange_of(work, members, cluster_, software_, links_, traffics));
+    const P2pSchedule schedule(exchange_of(work, members, cluster_, software_, links(), traffics));
     const std::uint64_t chunks = rounds_ * schedule.chunks();
     out_.slices += copies_ * chunks;
     out_.simulated += chunks;
@@ -77,9 +84,10 @@ class Counter {
 
   const Cluster& cluster_;
   const SoftwareCosts& software_;
+  const JobPlan& plan_;
   Numbering machine_;
   std::uint64_t copies_, rounds_ = 1;
-  SimulatedLinks links_;
+  std::optional<SimulatedLinks> links_;
   JobSize out_;
 };
 

@@ -15,6 +15,8 @@ StreamMachine<Stamp>::StreamMachine(const Setting& setting) : at_(setting) {
   const bool is_folded = !at_.is_full && at_.plan.copies() > 1;
   if (is_folded) {
     links_.emplace(machine(), at_.cluster, *at_.plan.symmetry(), at_.carrier != nullptr);
+  } else if (const CallDraft* draft = at_.draft ? at_.draft->any() : nullptr) {
+    links_.emplace(machine(), at_.cluster, draft->blueprint().links());
   } else {
     links_.emplace(machine(), at_.cluster);
   }

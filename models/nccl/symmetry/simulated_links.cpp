@@ -1,8 +1,12 @@
 #include "models/nccl/symmetry/simulated_links.hpp"
 
-#include <vector>
-
 namespace fabricast {
+namespace {
+
+constexpr std::uint32_t kUnknown = UINT32_MAX;
+constexpr std::uint32_t kRemembered = 1 << 20;  ///< 4 MiB
+
+}  // namespace
 
 SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster)
     : machine_(machine), cluster_(cluster) {
@@ -15,9 +19,16 @@ SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster)
   }
 }
 
+SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster,
+                               std::span<const LinkSpec> specs)
+    : machine_(machine), cluster_(cluster) {
+  for (const LinkSpec& spec : specs.first(cluster.links())) machine.add_link(spec);
+}
+
 SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, const Symmetry& symmetry,
                                bool is_carried)
     : machine_(machine), cluster_(cluster), symmetry_(&symmetry), is_carried_(is_carried) {
+  if (cluster.links() <= kRemembered) number_of_.resize(cluster.links(), kUnknown);
   for (std::uint32_t link = 0; is_carried && link < cluster.links(); ++link) add(LinkId{link});
 }
 
@@ -30,6 +41,13 @@ std::uint32_t SimulatedLinks::add(LinkId link) { return machine_.add_link(spec(l
 
 std::uint32_t SimulatedLinks::operator()(LinkId link) {
   if (symmetry_ == nullptr) return index_of(link);
+  if (number_of_.empty()) return find(link);
+  std::uint32_t& number = number_of_[index_of(link)];
+  if (number == kUnknown) number = find(link);
+  return number;
+}
+
+std::uint32_t SimulatedLinks::find(LinkId link) {
   const LinkId like = symmetry_->representative(cluster_, link);
   const auto [at, is_new] = known_.try_emplace(index_of(like), index_of(like));
   if (is_new && !is_carried_) at->second = add(like);

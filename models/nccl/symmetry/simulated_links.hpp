@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
+#include <vector>
 
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "sim/links/machine.hpp"
@@ -13,6 +15,8 @@ class SimulatedLinks {
  public:
   /// All, with the cluster's numbers. REQUIRES: the machine has none.
   SimulatedLinks(Machine& machine, const Cluster& cluster);
+  /// The same where what they are is known: the first of these are those of all.
+  SimulatedLinks(Machine& machine, const Cluster& cluster, std::span<const LinkSpec> specs);
   /// One of those that are alike, when it is asked for first; all have a number, the cluster's,
   /// where a carrier knows links by it. All arguments outlive it.
   SimulatedLinks(Machine& machine, const Cluster& cluster, const Symmetry& symmetry,
@@ -27,12 +31,14 @@ class SimulatedLinks {
  private:
   LinkSpec spec(LinkId link) const;
   std::uint32_t add(LinkId link);
+  std::uint32_t find(LinkId link);
 
   Machine& machine_;
   const Cluster& cluster_;
   const Symmetry* symmetry_ = nullptr;
   bool is_carried_ = false;
   std::map<std::uint32_t, std::uint32_t> known_;
+  std::vector<std::uint32_t> number_of_;  ///< what has been asked for, where links are not too many
 };
 
 }  // namespace fabricast
