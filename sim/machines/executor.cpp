@@ -199,7 +199,8 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
     wire = cost.wire;
   }
   const bool is_end = (worker.in == 0 || worker.out == 0) && worker.crossbar == kNobody;
-  const Duration overhead = this->template overhead<kSingle>(worker, is_end);
+  const bool costs = payload > 0 || worker.readies;
+  const Duration overhead = costs ? this->template overhead<kSingle>(worker, is_end) : Duration{};
   const Stamp begin = worker.readies ? start : start.plus(overhead, Cause::latency);
   const Stamp end = begin.plus(busy, Cause::worker);
   const Stamp stores = begin.plus(ahead_of_links, Cause::worker);
@@ -216,8 +217,9 @@ void Executor<Stamp>::act_worker(Worker& worker, Stamp start) {
   if (transit_.is_lossy()) transit_.failing.losses().count({end.ps});
   worker.free = worker.readies ? end.plus(overhead, Cause::latency) : end;
   if (worker.pauses && worker.out != 0) {
-    const Duration before =
-        worker.readies ? Duration{} : this->template overhead<kSingle>(worker, true);
+    const Duration before = worker.readies || payload == 0
+                                ? Duration{}
+                                : this->template overhead<kSingle>(worker, true);
     pause(worker, stores, before + ahead_of_links);
   }
   all_outputs<kSingle>(worker, [&](Connection& output) {

@@ -5,6 +5,7 @@
 // sender stalls when none is free, a receiver when none is full. A slice starts when the worker is
 // free, its input slots are full and its output slots are free. The worker is then busy for
 //     overhead(connection) + payload / copy_rate(worker class)
+// An empty slice takes it no time: nothing is stored that a flag would have to wait for.
 // Its bytes enter the first link of the path after the overhead. A link is a server with a queue in
 // order of arrival: it is booked for wire_bytes / rate from max(arrival of the first byte,
 // busy_until), and bytes pass cut-through. Of several that come in one round of an instant

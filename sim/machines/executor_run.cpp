@@ -107,7 +107,7 @@ void Executor<Stamp>::act_plainly(Worker& worker, Stamp start) {
   --worker.slices_left;
   const std::uint32_t number = take_slot(out);
   if (out.sized) slot_payload_[out.far + number] = payload;
-  const Duration overhead = kinds[out.kind].overhead;
+  const Duration overhead = payload > 0 || worker.readies ? kinds[out.kind].overhead : Duration{};
   const Stamp begin = worker.readies ? start : start.plus(overhead, Cause::latency);
   Stamp end = begin, stores = begin;
   Bytes wire;

@@ -168,7 +168,8 @@ class RingTwins {
     return out;
   }
 
-  /// Whether a chunk's time on its way grows evenly with its size: it goes as one slice.
+  /// Whether a chunk's time on its way grows evenly with its size: it goes as one slice, and no
+  /// rank's is empty, which takes a block no time.
   bool grows_evenly() const {
     if (run_.collective != Collective::all_reduce || run_.protocol != Protocol::simple) return true;
     const auto all = static_cast<std::uint32_t>(ranks());
@@ -179,7 +180,8 @@ class RingTwins {
           slices_of_chunk(last.chunk_elements, partition_.element_bytes, partition_.shape,
                           step_size(run_.protocol, run_.buffers));
       return last.left_elements == last.chunk_elements * ranks() ||
-             last.chunk_elements <= slicing.slice_elements;
+             (last.chunk_elements <= slicing.slice_elements &&
+              last.left_elements > last.chunk_elements * (ranks() - 1));
     });
   }
 
