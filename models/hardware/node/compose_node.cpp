@@ -26,7 +26,8 @@ constexpr int kCubeMesh[kCubeMeshGpus][kCubeMeshGpus] = {
     {0, 0, 1, 0, 1, 2, 0, 2}, {0, 0, 0, 1, 2, 1, 2, 0}};
 constexpr int kCubeMeshLinksDoubled = 6;
 
-/// The first so many GPUs of a socket are on root ports; more share PCIe switches of so many each.
+/// The first so many GPUs of a socket are on root ports; more share PCIe switches of so many each,
+/// but on platforms that have root ports for all.
 constexpr int kRootPortGpus = 2, kSwitchGpus = 4;
 
 const Platform& platform_of(const std::string& gpu, const PartsCatalogue& parts) {
@@ -45,6 +46,7 @@ class Composer {
     check();
     node_.name = to_text(shape_);
     node_.title = node_.name;
+    node_.peer_to_peer = shape_.peer_to_peer;
     if (shape_.kind == NodeKind::nvswitch) add_nvswitches();
     if (shape_.kind == NodeKind::nvl72) add_rack();
     add_cpus(cpus());
@@ -296,7 +298,8 @@ class Composer {
   /// GPUs on root ports, or many of them on PCIe switches; NICs on root ports of their own.
   void add_direct() {
     const int per_cpu = shape_.gpus / static_cast<int>(node_.cpus.size());
-    const bool shared = shape_.kind == NodeKind::pcie && per_cpu > kRootPortGpus;
+    const bool shared =
+        shape_.kind == NodeKind::pcie && per_cpu > kRootPortGpus && !platform_.root_ports;
     for (int index = 0; index < shape_.gpus; ++index) {
       const std::size_t cpu = cpu_of(index);
       if (!shared) {
@@ -329,6 +332,7 @@ class Composer {
 
 std::string to_text(const NodeShape& shape) {
   std::string out = fmt::format("{} x {} {}", shape.gpus, shape.gpu, to_text(shape.kind));
+  if (shape.peer_to_peer) out += " with P2P";
   if (shape.nics == 0) return out;
   out += fmt::format(", {} x {}", shape.nics, shape.nic);
   if (shape.nic_rate.bytes_per_s > 0) out += " " + to_bits_text(shape.nic_rate);

@@ -39,6 +39,7 @@ struct NodeShape {
   Bandwidth nic_rate;                   ///< of each; 0 = the part's
   std::optional<NetKind> network = {};  ///< where it is not the part's
   int ports = 1;                        ///< of a card, which stand in one slot
+  bool peer_to_peer = false;            ///< NodeType::peer_to_peer
 
   bool operator==(const NodeShape&) const = default;
 };

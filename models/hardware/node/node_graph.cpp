@@ -191,7 +191,8 @@ std::span<const NicInfo> NodeGraph::nics_of(int tray) const {
 }
 
 bool NodeGraph::peer_to_peer() const {
-  return std::ranges::all_of(gpus_, [](const GpuInfo& gpu) { return gpu.part.peer_to_peer; });
+  return patched_driver_ ||
+         std::ranges::all_of(gpus_, [](const GpuInfo& gpu) { return gpu.part.peer_to_peer; });
 }
 
 int NodeGraph::nvswitch_chips() const {

@@ -119,7 +119,8 @@ class NodeGraph {
   std::span<const NvSwitchInfo> nvswitches() const { return nvswitches_; }
   int nvswitch_chips() const;
 
-  bool acs() const { return acs_; }  ///< NodeType::acs
+  bool acs() const { return acs_; }                            ///< NodeType::acs
+  bool has_patched_driver() const { return patched_driver_; }  ///< NodeType::peer_to_peer
   /// The driver lets any two of its GPUs reach each other over PCIe.
   bool peer_to_peer() const;
 
@@ -176,7 +177,7 @@ class NodeGraph {
   std::vector<GpuInfo> gpus_;
   std::vector<NicInfo> nics_;
   std::vector<CpuInfo> cpus_;
-  bool acs_ = false;
+  bool acs_ = false, patched_driver_ = false;
   std::vector<std::optional<LinkId>> memory_links_;       ///< by vertex: of a CPU
   std::vector<std::optional<LinkId>> root_links_;         ///< by vertex: of what is on a root port
   std::vector<std::optional<LinkId>> duplex_links_;       ///< by vertex: of a GPU

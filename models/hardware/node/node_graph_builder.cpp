@@ -260,8 +260,20 @@ void NodeGraphBuilder::add_sockets() {
   }
 }
 
+Bandwidth NodeGraphBuilder::duplex_rate(const CpuPart& cpu, VertexId gpu) const {
+  const Vertex& vertex = graph_.vertices_[index_of(gpu)];
+  LinkId up{};
+  if (cpu.duplex_rate.bytes_per_s > 0 || cpu.duplex_share <= 0 || !vertex.has_parent ||
+      !graph_.direct_link(gpu, vertex.parent, LinkKind::pcie, up))
+    return cpu.duplex_rate;
+  constexpr int kBothWays = 2;
+  const auto rate = static_cast<double>(graph_.link(up).rate.bytes_per_s);
+  return {std::llround(rate * kBothWays * cpu.duplex_share)};
+}
+
 void NodeGraphBuilder::add_roots() {
   graph_.acs_ = type_.acs;
+  graph_.patched_driver_ = type_.peer_to_peer;
   graph_.memory_links_.resize(graph_.vertices_.size());
   graph_.root_links_.resize(graph_.vertices_.size());
   graph_.duplex_links_.resize(graph_.vertices_.size());
@@ -284,10 +296,11 @@ void NodeGraphBuilder::add_roots() {
     }
   }
   for (const CpuInfo& cpu : graph_.cpus_) {
-    const Bandwidth rate = cpu.part.duplex_rate, of_tree = cpu.part.duplex_tree_rate;
-    if (rate.bytes_per_s <= 0) continue;
     for (const GpuInfo& gpu : graph_.gpus_) {
       if (graph_.cpu_of(gpu.vertex) != cpu.vertex) continue;
+      const Bandwidth rate = duplex_rate(cpu.part, gpu.vertex);
+      const Bandwidth of_tree = cpu.part.duplex_tree_rate;
+      if (rate.bytes_per_s <= 0) continue;
       graph_.duplex_links_[index_of(gpu.vertex)] = next();
       add_link(cpu.vertex, cpu.vertex, LinkKind::duplex, rate, {});
       graph_.duplex_tree_links_[index_of(gpu.vertex)] = next();

@@ -50,6 +50,8 @@ class NodeGraphBuilder {
   void add_nic(const PciConfig& config, VertexId parent, int bridge);
   /// Every CPU (NUMA node) reaches every other one directly.
   void add_sockets();
+  /// Of a GPU below this CPU; 0 = never limits.
+  Bandwidth duplex_rate(const CpuPart& cpu, VertexId gpu) const;
   /// What limits host memory and traffic between root ports.
   void add_roots();
 

@@ -64,7 +64,8 @@ struct NodeType {
   std::vector<CpuConfig> cpus;
   std::vector<PciConfig> pci;  ///< roots, in file order
   std::vector<NvSwitchConfig> nvswitches;
-  bool acs = false;  ///< PCIe switches send peer traffic up to the root complex
+  bool acs = false;           ///< PCIe switches send peer traffic up to the root complex
+  bool peer_to_peer = false;  ///< its driver lets GPUs reach each other that no other driver lets
   /// So many nodes of this type at most are on one plane of NVSwitches (an NVLink domain).
   int domain_nodes = 1;
   int trays = 1;  ///< joined into this one: join_trays()

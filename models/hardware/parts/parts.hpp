@@ -94,8 +94,10 @@ struct CpuPart : CpuIdentity {
   /// What a GPU stores to host memory and loads from it, together, while it does both at once:
   /// loads wait behind stores. 0 = never limits.
   Bandwidth duplex_rate;
-  /// The same where one group of threads stores and another one loads, as in a tree's blocks: up
-  /// and down. 0 = as duplex_rate.
+  /// In place of it, a share of what the GPU's PCIe link carries both ways. 0 = never limits.
+  double duplex_share = 0;
+  /// The same as duplex_rate where one group of threads stores and another one loads, as in a
+  /// tree's blocks: up and down. 0 = as duplex_rate.
   Bandwidth duplex_tree_rate;
   double python = 1;  ///< how long a framework's Python takes on it, over an Intel Xeon 8480C
 };
@@ -172,8 +174,11 @@ struct ProtocolCosts {
 struct SoftwareCosts {
   ProtocolCosts costs(Protocol p, const GpuPart& gpu) const {
     ProtocolCosts out = protocol[static_cast<std::size_t>(p)];
-    Duration& nvlink = out.overhead[static_cast<std::size_t>(HopKind::nvlink)];
-    nvlink = gpu.overhead[static_cast<std::size_t>(p)].value_or(nvlink);
+    const std::optional<Duration>& own = gpu.overhead[static_cast<std::size_t>(p)];
+    const bool has_nvlink = gpu.nvlink_links > 0;
+    for (const HopKind hop : {HopKind::nvlink, HopKind::pcie, HopKind::shm})
+      if (own && has_nvlink == (hop == HopKind::nvlink))
+        out.overhead[static_cast<std::size_t>(hop)] = *own;
     if (p == Protocol::simple) out.end_share = gpu.end_share;
     return out;
   }
@@ -246,9 +251,10 @@ struct DefaultFabric {
 struct Platform {
   std::string cpu, pcie_switch, nvswitch;  ///< "" = it has none
   int nvswitches = 0;
-  bool pairs = false;    ///< two GPUs with their NICs on one PCIe switch of two levels
-  int cpus = 2;          ///< NUMA nodes that have GPUs; Grace is part of the superchip
-  std::string mesh_cpu;  ///< where its NVLinks join GPUs directly; "" = cpu
+  bool pairs = false;       ///< two GPUs with their NICs on one PCIe switch of two levels
+  int cpus = 2;             ///< NUMA nodes that have GPUs; Grace is part of the superchip
+  std::string mesh_cpu;     ///< where its NVLinks join GPUs directly; "" = cpu
+  bool root_ports = false;  ///< its cards stand on root ports, however many there are
 };
 
 /// The NIC of machines that are said to have a network of some kind and rate.

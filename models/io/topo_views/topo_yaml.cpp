@@ -61,6 +61,7 @@ class YamlWriter {
     if (const std::string& hash = node_.cpus().front().host_hash; hash.starts_with("0x"))
       line(0, "host_hash: " + yaml_text(hash));
     if (node_.acs()) line(0, "acs: true");
+    if (node_.has_patched_driver()) line(0, "peer_to_peer: true");
     if (node_.domain_nodes() > 1) line(0, fmt::format("nvlink_domain: {}", node_.domain_nodes()));
     if (!node_.nvswitches().empty()) line(0, "\nnvswitches:");
     for (const NvSwitchInfo& chip : node_.nvswitches()) {

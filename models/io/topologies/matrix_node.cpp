@@ -309,6 +309,7 @@ class MatrixReader {
     node.name = path.stem().string();
     node.title = fmt::format("from {}, parts as in {}", path.filename().string(), like_->name);
     node.acs = like_->type.acs;
+    node.peer_to_peer = like_->type.peer_to_peer;
     if (on_switches_) {
       node.nvswitches = like_->type.nvswitches;
       node.domain_nodes = like_->type.domain_nodes;

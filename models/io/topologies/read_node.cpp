@@ -174,6 +174,7 @@ NodeType parse_node_type(const YamlText& text, const std::string& file) {
   node.title = root.text("title", node.name);
   const std::string host_hash = root.has("host_hash") ? read_hex(root, "host_hash") : "";
   node.acs = root.flag("acs", false);
+  node.peer_to_peer = root.flag("peer_to_peer", false);
   for (Reader& in : root.children("nvswitches")) {
     NvSwitchConfig chip;
     chip.place = in.place();

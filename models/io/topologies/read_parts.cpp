@@ -75,6 +75,7 @@ class PartsReader {
     out.nvswitches = in.whole("nvswitches", 0, most, 0);
     out.pairs = in.flag("pairs", false);
     out.cpus = in.whole("cpus", 1, most, 2);
+    out.root_ports = in.flag("root_ports", false);
     figures_.check_source(in);
     in.finish();
     return out;
@@ -223,6 +224,7 @@ class PartsReader {
     part.root_latency = figures_.duration(in, "root_latency");
     if (in.has("memory_rate")) part.memory_rate = figures_.bandwidth(in, "memory_rate");
     if (in.has("duplex_rate")) part.duplex_rate = figures_.bandwidth(in, "duplex_rate");
+    if (in.has("duplex_share")) part.duplex_share = figures_.number(in, "duplex_share", 0.01, 1);
     if (in.has("duplex_tree_rate"))
       part.duplex_tree_rate = figures_.bandwidth(in, "duplex_tree_rate");
     if (in.has("root_share")) part.root_share = figures_.number(in, "root_share", 0.01, 1);

@@ -57,6 +57,7 @@ NodeShape read_shape(Reader in) {
   if (in.has("nic_rate")) out.nic_rate = in.bandwidth("nic_rate");
   out.ports = in.whole("ports", 1, kCardPortsMax, 1);
   if (in.has("network")) out.network = in.choice("network", kNetKindWords);
+  out.peer_to_peer = in.flag("peer_to_peer", false);
   in.finish();
   return out;
 }

@@ -80,6 +80,11 @@ constexpr std::array<std::string_view, 4> kOfThatMachine = {
 constexpr std::array<std::string_view, 2> kGooglesPages = {
     "https://github.com/GoogleCloudPlatform/", "https://github.com/google/"};
 
+/// Words for a driver that lets GeForce cards reach each other, as tinygrad's does
+/// (https://github.com/tinygrad/open-gpu-kernel-modules).
+constexpr std::array<std::string_view, 3> kPatchedDriver = {"p2p driver", "patched driver",
+                                                            "tinygrad"};
+
 /// The value of an option like -g in nccl-tests' flags.
 std::optional<int> option_in(std::string_view flags, std::string_view option) {
   for (std::size_t at = 0; (at = flags.find(option, at)) != std::string_view::npos; ++at) {
@@ -117,6 +122,7 @@ class Mapper {
     if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
     shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);
     map_cube_mesh();
+    map_driver();
     if (out_.gpus_used > shape.gpus) {
       throw Error(fmt::format("{} ranks a node, but {} GPUs", out_.gpus_used, shape.gpus));
     }
@@ -133,6 +139,18 @@ class Mapper {
     if (links >= others || links < kCubeMeshLinksLeast) return;
     shape.kind = NodeKind::nvlink_cube_mesh;
     note(fmt::format("{} NVLinks reach no {} others: nvlink-cube-mesh", links, others));
+  }
+
+  /// A driver that was changed so that GeForce cards reach each other.
+  void map_driver() {
+    NodeShape& shape = out_.shape;
+    if (parts_.gpus.at(shape.gpu).peer_to_peer) return;
+    const std::string notes = lower_case(run_.topology_notes);
+    for (const std::string_view word : kPatchedDriver) {
+      if (notes.find(word) == std::string::npos) continue;
+      shape.peer_to_peer = true;
+      return note(fmt::format("topology_notes say \"{}\": GPUs reach each other over PCIe", word));
+    }
   }
 
   void map_nics() {

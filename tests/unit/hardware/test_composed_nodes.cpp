@@ -118,6 +118,35 @@ TEST_CASE("composed nodes: links of a mesh, NICs spread evenly, a file that read
   CHECK(paths(NodeGraph::build(parse_node_type(text, "x.yaml"), parts())) == paths(half));
 }
 
+TEST_CASE(
+    "composed nodes: GeForce cards stand on root ports, and reach each other if the driver lets "
+    "them") {
+  const NodeShape cards{"RTX_5090", NodeKind::pcie, 8, "", 0, {}};
+  const NodeGraph box = composed(cards), server = composed({"L40S", NodeKind::pcie, 8, "", 0, {}});
+  CHECK(box.smi_path(box.gpus()[0].vertex, box.gpus()[1].vertex) > SmiPath::pxb);
+  CHECK(server.smi_path(server.gpus()[0].vertex, server.gpus()[1].vertex) == SmiPath::pix);
+  CHECK(!box.peer_to_peer());
+  NodeShape patched = cards;
+  patched.peer_to_peer = true;
+  const NodeGraph free = composed(patched);
+  CHECK(free.peer_to_peer());
+  CHECK(to_text(patched) == "8 x RTX_5090 pcie with P2P");
+  const NodeGraph again =
+      NodeGraph::build(parse_node_type(topo_yaml(free, parts()), "x.yaml"), parts());
+  CHECK(again.peer_to_peer());
+  // Its own cost of a primitive is that of PCIe and host memory, of a GPU with NVLink that of
+  // NVLink.
+  const auto overhead = [](const char* gpu, HopKind hop) {
+    return parts()
+        .software.costs(Protocol::simple, parts().gpus.at(gpu))
+        .overhead[static_cast<std::size_t>(hop)];
+  };
+  CHECK(overhead("RTX_5090", HopKind::pcie) == overhead("RTX_5090", HopKind::shm));
+  CHECK(overhead("RTX_5090", HopKind::pcie) < overhead("RTX_4090", HopKind::pcie));
+  CHECK(overhead("H100_SXM5", HopKind::pcie) == overhead("RTX_4090", HopKind::pcie));
+  CHECK(overhead("RTX_5090", HopKind::nvlink) == overhead("RTX_4090", HopKind::nvlink));
+}
+
 TEST_CASE("composed nodes: a mesh of A100 has a GPU on each NUMA node, and every second a NIC") {
   const NodeGraph node = composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "Cassini", 2, {}});
   CHECK(node.cpus().size() == 4);

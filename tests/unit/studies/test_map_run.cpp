@@ -41,6 +41,18 @@ TEST_CASE("mapping: hardware, GPUs used, NICs only where there are several nodes
         NetKind::sockets);
 }
 
+TEST_CASE("mapping: GeForce cards reach each other where topology_notes name a driver for it") {
+  MeasuredRun run = run_of("r,all_reduce,RTX_5090,pcie,none,8,1,8,,,,,,,,,s");
+  CHECK(!map_run(run, parts()).shape.peer_to_peer);
+  for (const char* notes : {"tinygrad's P2P patch", "P2P driver, ReBAR", "a patched driver"}) {
+    run.topology_notes = notes;
+    CHECK(map_run(run, parts()).shape.peer_to_peer);
+  }
+  run = run_of("r,all_reduce,L40S,pcie,none,8,1,8,,,,,,,,,s");
+  run.topology_notes = "P2P driver";
+  CHECK(!map_run(run, parts()).shape.peer_to_peer);  // of them any driver lets
+}
+
 TEST_CASE("mapping: AWS's adapter for IP, where nic_type names it; two cards told as one NIC") {
   MeasuredRun ena = run_of("r,all_reduce,V100,single,tcp,1,2,2,1,100,,,,,,,s");
   CHECK(map_run(ena, parts()).shape.nic == "ConnectX-5");

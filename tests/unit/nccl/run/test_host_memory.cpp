@@ -56,6 +56,17 @@ TEST_CASE("host memory: what two GPUs store and load at once shares one rate") {
         host_seconds(free, Collective::all_gather, p2p));
 }
 
+TEST_CASE("host memory: a share of what the GPU's link carries both ways, where no rate is known") {
+  PartsCatalogue parts = with_duplex_rate({});
+  for (auto& [name, cpu] : parts.cpus) {
+    cpu.duplex_share = 0.25;
+    cpu.root_share = 0;
+  }
+  const double link = static_cast<double>(parts.pcie.at(4).effective_x16.bytes_per_s);
+  CHECK(host_seconds(parts, Collective::all_gather, {"NCCL_P2P_DISABLE=1"}) ==
+        doctest::Approx(kThroughHost / (link / 4)).epsilon(0.05));
+}
+
 TEST_CASE("host memory: of a tree, threads that store are others than those that load") {
   // Both GPUs store all bytes once and load them once, up and down.
   const auto seconds = [](Bandwidth of_trees) {
