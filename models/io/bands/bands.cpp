@@ -69,13 +69,25 @@ double factor_of(const Group& group, double share, const double* wider) {
   return std::exp(out);
 }
 
-Band band_of(const Group& group, const Band* wider) {
+/// The share of so many sources in which another one's lies with the probability `share`: split
+/// conformal prediction (Lei et al., Distribution-free predictive inference for regression, 2018),
+/// half of it at each end.
+double share_for_another(double share, std::size_t sources) {
+  const double away = (share - 0.5) * (1 + 1 / static_cast<double>(sources));
+  return std::clamp(0.5 + away, 0.0, 1.0);
+}
+
+/// `is_unseen`: of runs that no fit has seen; what is predicted next is of another source still.
+Band band_of(const Group& group, const Band* wider, bool is_unseen = false) {
+  const auto share_of = [&](double share) {
+    return is_unseen ? share_for_another(share, group.ratios.sources()) : share;
+  };
   Band out;
   out.key = group.key;
   out.runs = static_cast<int>(group.runs.size());
-  out.lower = factor_of(group, kBandLow, wider ? &wider->lower : nullptr);
+  out.lower = factor_of(group, share_of(kBandLow), wider ? &wider->lower : nullptr);
   for (std::size_t i = 0; i < kSlowShares.size(); ++i)
-    out.slow[i] = factor_of(group, kSlowShares[i], wider ? &wider->slow[i] : nullptr);
+    out.slow[i] = factor_of(group, share_of(kSlowShares[i]), wider ? &wider->slow[i] : nullptr);
   out.upper = out.slow[kUpperShare];
   return out;
 }
@@ -147,8 +159,8 @@ BandTable make_bands(const std::vector<BandSample>& samples) {
   }
   for (std::size_t known = 0; known < kKnowns; ++known)
     for (const auto& [key, group] : further[known])
-      out.further[known].push_back(band_of(group, nullptr));
-  for (const auto& [key, group] : launches) out.launches = band_of(group, nullptr);
+      out.further[known].push_back(band_of(group, nullptr, true));
+  for (const auto& [key, group] : launches) out.launches = band_of(group, nullptr, true);
   out.changes = make_change_bands(samples);
   return out;
 }

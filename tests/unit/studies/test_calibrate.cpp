@@ -350,6 +350,24 @@ TEST_CASE("bands: a source of many runs counts as one") {
   CHECK(band->upper < std::exp(0.5));
 }
 
+TEST_CASE("bands: of few sources that no fit has seen all count, of many about 80 %") {
+  const auto upper = [](int sources) {
+    std::vector<BandSample> samples;
+    for (int i = 0; i < sources; ++i) {
+      const std::string own = std::to_string(i);
+      samples.push_back({{"C pcie", "ib", "all_reduce", 0, 8},
+                         own,
+                         own,
+                         2.0 * i / (sources - 1) - 1,
+                         Known::nothing});
+    }
+    return std::log(find_band(make_bands(samples), {"B nvswitch", "ib", "alltoall", 0, 10})->upper);
+  };
+  // 0.5 + 0.4 (1 + 1/4) = 1; 0.5 + 0.4 (1 + 1/40) = 0.91 of 40 is the one at place 35.9.
+  CHECK(upper(4) == doctest::Approx(1));
+  CHECK(upper(40) == doctest::Approx(2 * 35.9 / 39 - 1));
+}
+
 TEST_CASE("bands: launches of the host have their own, of all GPUs and sizes") {
   std::vector<BandSample> samples;
   const auto add = [&](const char* hardware, const char* source, std::size_t range, double ratio,
