@@ -159,7 +159,7 @@ TEST_CASE("nodes of one leaf are alike where each has a spine of its own") {
   }
   CHECK(of_spines == kRuns);
   CHECK(packets >= kRuns / 40);
-  CHECK(rings >= kRuns / 20);
+  CHECK(rings >= kRuns / 40);
 }
 
 TEST_CASE("an exchange that is unlike in one place is not folded, and says why") {
