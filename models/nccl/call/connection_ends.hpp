@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <tuple>
 
 #include "models/nccl/call/transport.hpp"
 
@@ -23,6 +24,12 @@ struct ConnectionEnds {
 ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus, Endpoint from,
                                Endpoint to, const TransportRules& rules,
                                std::optional<int> proxy_gpu = std::nullopt);
+
+/// What rules say of the ways inside a node and to its NICs.
+template <class Rules>
+auto settings_of_ways(Rules& of) {
+  return std::tie(of.gdr_level, of.c2c_nic, of.pxn_c2c, of.gdr_read, of.pxn, of.p2p_level);
+}
 
 /// Whether both rules find the same ways between any two of these GPUs of a node, and by any NIC to
 /// another, over one network: which of them have GPUDirect RDMA, through which GPU others send.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
-#include <tuple>
 
 #include "models/nccl/call/connection_ends.hpp"
 #include "sim/links/machine.hpp"
@@ -316,10 +315,7 @@ ConnectionEnds connection_ends(const Cluster& cluster, std::span<const int> gpus
 
 bool has_same_ways(const Cluster& cluster, std::span<const int> gpus, const TransportRules& a,
                    const TransportRules& b) {
-  const auto settings = [](const TransportRules& of) {
-    return std::tie(of.gdr_level, of.c2c_nic, of.pxn_c2c, of.gdr_read, of.pxn, of.p2p_level);
-  };
-  if (settings(a) == settings(b)) return true;
+  if (settings_of_ways(a) == settings_of_ways(b)) return true;
   const NodeGraph& graph = cluster.node();
   const auto relay = [&](const GpuInfo& gpu, const NicInfo& nic, const TransportRules& rules) {
     return rules.pxn ? pxn_gpu(graph, gpus, gpu, nic, rules) : std::nullopt;
@@ -410,6 +406,12 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
     out.flush = latency(graph, graph.pcie_route(in_nic.vertex, receiver.vertex)) +
                 latency(graph, graph.pcie_route(receiver.vertex, in_nic.vertex));
   return out;
+}
+
+std::vector<LinkId> fabric_way(const Cluster& cluster, Endpoint from, Endpoint to) {
+  const NodeGraph& node = cluster.node();
+  return cluster.fabric_route(from.node, nic_info(node, from.nic).vertex, to.node,
+                              nic_info(node, to.nic).vertex);
 }
 
 Transport MessagePlanner::plan(Protocol protocol, Endpoint from, Endpoint to,

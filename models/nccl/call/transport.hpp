@@ -114,6 +114,9 @@ Transport plan_transport(const Cluster& cluster, std::span<const int> gpus, Prot
                          Endpoint from, Endpoint to, const TransportRules& rules = {},
                          std::optional<int> proxy_gpu = std::nullopt);
 
+/// Links of the fabric from the NIC of one node to that of another one.
+std::vector<LinkId> fabric_way(const Cluster& cluster, Endpoint from, Endpoint to);
+
 /// plan_transport() for sends and receives. The flags of a proxy that sends for other GPUs lie
 /// beside its CPU, and to a GPU beside another one they take longer (0.3 us on two sockets). Every
 /// GPU of the node sends through it in turn, so each is taken to be as far from it as they are on

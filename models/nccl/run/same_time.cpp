@@ -66,15 +66,6 @@ bool acts_the_same(const SoftwareCosts& software, const CollectiveRun& a, const 
       protocols_of(a), [&](Protocol protocol) { return cost_the_same(costs, x, y, protocol); });
 }
 
-void take_over_ways(TransportRules& to, const TransportRules& from) {
-  to.gdr_level = from.gdr_level;
-  to.c2c_nic = from.c2c_nic;
-  to.pxn_c2c = from.pxn_c2c;
-  to.gdr_read = from.gdr_read;
-  to.pxn = from.pxn;
-  to.p2p_level = from.p2p_level;
-}
-
 void take_over_cut(P2pRules& to, const P2pRules& from) {
   to.channels.per_peer = from.channels.per_peer;
   to.channels.chunk = from.channels.chunk;
@@ -95,7 +86,7 @@ bool takes_same_time(const Cluster& cluster, const SoftwareCosts& software, cons
     take_over_cut(like.p2p.rules, a.p2p.rules);
   const Members members = members_of(a, cluster.nodes());
   if (has_same_ways(cluster, members.gpus(), a.transport, b.transport))
-    take_over_ways(like.transport, a.transport);
+    settings_of_ways(like.transport) = settings_of_ways(a.transport);
   if (acts_the_same(software, a, like)) like.transport.network = a.transport.network;
   return is_same_work(a, like);
 }

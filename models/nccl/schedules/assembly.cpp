@@ -283,10 +283,7 @@ const Transport& Assembly::far_way(Endpoint from, Endpoint to) {
     return cluster_.global(node, LinkId{index_of(link) % links});
   };
   for (LinkId& link : way_.into_slots) link = in_node(from.node, link);
-  const auto vertex = [this](int nic) {
-    return cluster_.node().nics()[static_cast<std::size_t>(nic)].vertex;
-  };
-  way_.network = cluster_.fabric_route(from.node, vertex(from.nic), to.node, vertex(to.nic));
+  way_.network = fabric_way(cluster_, from, to);
   const std::vector<LinkId>& whole = like.way.network;
   for (std::size_t i = 0; i < like.inside_first; ++i)
     way_.network.insert(way_.network.begin() + static_cast<std::ptrdiff_t>(i),

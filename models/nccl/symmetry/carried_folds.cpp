@@ -54,13 +54,10 @@ void add_messages(Turns& turns, const Cluster& cluster, const Members& members, 
     for (int channel = 0; channel < channels; ++channel)
       for (const RunHops::Hop& hop : hops.leaving(channel, rank))
         nics.emplace(hop.near.nic, hop.far.nic);
-  const auto vertex = [&](int nic) {
-    return cluster.node().nics()[static_cast<std::size_t>(nic)].vertex;
-  };
   for (const int from : members.nodes())
     for (const int to : members.nodes())
       for (const auto& [near, far] : nics)
-        if (from != to) turns.add(cluster.fabric_route(from, vertex(near), to, vertex(far)));
+        if (from != to) turns.add(fabric_way(cluster, {from, 0, near}, {to, 0, far}));
 }
 
 /// Of the moves by which a run may be folded so many stand on the network, the first ones: those

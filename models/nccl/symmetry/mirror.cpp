@@ -133,18 +133,12 @@ class MirrorFinder {
     const std::array ends = {a.near.gpu, a.near.nic, a.far.gpu, a.far.nic,
                              b.near.gpu, b.near.nic, b.far.gpu, b.far.nic};
     if (!known_ends_.insert(ends).second) {
-      const std::vector<LinkId> there = in_fabric(a), back = in_fabric(b);
+      const std::vector<LinkId> there = fabric_way(cluster_, a.near, a.far),
+                                back = fabric_way(cluster_, b.near, b.far);
       return check_.takes(there, back) && check_.takes(back, there);
     }
     const Transport there = hops_.way(a), back = hops_.way(b);
     return check_.takes(there, back) && check_.takes(back, there);
-  }
-  std::vector<LinkId> in_fabric(const RunHops::Hop& hop) const {
-    const auto vertex = [this](int nic) {
-      return cluster_.node().nics()[static_cast<std::size_t>(nic)].vertex;
-    };
-    return cluster_.fabric_route(hop.near.node, vertex(hop.near.nic), hop.far.node,
-                                 vertex(hop.far.nic));
   }
 
   const Cluster& cluster_;

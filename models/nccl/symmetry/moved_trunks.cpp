@@ -67,10 +67,7 @@ class Finder {
     const auto node = [this](int place) {
       return members_.nodes()[static_cast<std::size_t>(place)];
     };
-    const auto nic = [this](int number) {
-      return cluster_.node().nics()[static_cast<std::size_t>(number)].vertex;
-    };
-    return cluster_.fabric_route(node(way.from), nic(way.near), node(way.to), nic(way.far));
+    return fabric_way(cluster_, {node(way.from), 0, way.near}, {node(way.to), 0, way.far});
   }
 
   bool takes(LinkId from, LinkId to) {

@@ -130,8 +130,10 @@ TEST_CASE("nodes of one leaf are alike where each has a spine of its own") {
     environment.emplace_back("NCCL_ALGO=Ring");
     const Communicator communicator = sending(
         cluster, members, random.of(releases_with_kernels(node.gpus()[0].part.sm)), environment);
-    const Collective collective = random.of(std::array{
+    // Few rings are alike so: one of 20 runs at least.
+    const Collective drawn_one = random.of(std::array{
         Collective::alltoall, Collective::alltoall, Collective::sendrecv, Collective::all_gather});
+    const Collective collective = rings * 20 <= of_spines ? Collective::all_gather : drawn_one;
     const Call call{collective, random.pick(1, 60'000), 4, 0};
     const Drawn drawn{cluster, decide_call(communicator, call).run};
     const Symmetry symmetry = find_symmetry(cluster, drawn.run);
@@ -159,7 +161,7 @@ TEST_CASE("nodes of one leaf are alike where each has a spine of its own") {
   }
   CHECK(of_spines == kRuns);
   CHECK(packets >= kRuns / 40);
-  CHECK(rings >= kRuns / 40);
+  CHECK(rings >= kRuns / 20);
 }
 
 TEST_CASE("an exchange that is unlike in one place is not folded, and says why") {
