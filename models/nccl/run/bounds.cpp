@@ -72,9 +72,9 @@ class RingTwins {
     Duration lower = faster();
     lower = std::max(lower, some_chunks());
     BoundedRun out{std::move(*upper), {}};
+    out.slower_twin = std::max(lower, out.result.time);
     out.bounds.lower = scaled(lower, 1 - order_matters(members_.ranks()));
-    out.bounds.upper =
-        scaled(std::max(lower, out.result.time), 1 + order_matters(members_.ranks()));
+    out.bounds.upper = scaled(out.slower_twin, 1 + order_matters(members_.ranks()));
     out.bounds.how = how();
     out.result.time = out.bounds.middle();
     out.result.links.clear();

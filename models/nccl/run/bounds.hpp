@@ -27,6 +27,7 @@ struct BoundedRun {
   /// ranks end.
   SimulationResult result;
   TimeBounds bounds;
+  Duration slower_twin = {};  ///< of a ring, what it takes itself
 };
 
 /// Nothing where no more than `most` events of the run are simulated, or where no twins are known:

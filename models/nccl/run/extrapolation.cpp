@@ -38,21 +38,24 @@ TimeBounds extrapolated(const MeasuredCall& more, const MeasuredCall& less, int 
   return out;
 }
 
-TimeBounds narrowed(const BoundedCall& more, const BoundedCall& less, int nodes,
-                    const TimeBounds& bounds) {
+TimeBounds narrowed(const SmallerRings& rings, int nodes, Duration twin, const TimeBounds& bounds) {
+  const auto& [more, less, near] = rings;
   assert(1 <= less.nodes && less.nodes < more.nodes && more.nodes < nodes);
-  const auto place = [](const BoundedCall& call) {
-    return over(call.time - call.bounds.lower, call.bounds.upper - call.bounds.lower);
+  const double here = over(more.time, more.twin), before = over(less.time, less.twin);
+  const double step = (1.0 / more.nodes - 1.0 / nodes) / (1.0 / less.nodes - 1.0 / more.nodes);
+  const double there = here + (here - before) * step;
+  double apart = 1;
+  for (const RingWithTwin& one : near) {
+    const double ratio = over(one.time, one.twin) / (one.nodes == more.nodes ? here : before);
+    apart = std::max({apart, ratio, 1 / ratio});
+  }
+  const double beyond = kRing + kRingOfFew / more.nodes;
+  const auto at = [&](double share) {
+    return std::clamp(scaled(twin, share), bounds.lower, bounds.upper);
   };
-  const double here = place(more), share = 1.0 / less.nodes - 1.0 / more.nodes;
-  const double there = here + (here - place(less)) * (1.0 / more.nodes - 1.0 / nodes) / share;
-  const auto at = [&](double where) {
-    return bounds.lower + scaled(bounds.upper - bounds.lower, std::clamp(where, 0.0, 1.0));
-  };
-  const double beyond = kPlace + kPlaceOfFew / more.nodes;
   TimeBounds out = bounds;
-  out.lower = at(std::min(here, there) - beyond);
-  out.upper = at(std::max(here, there) + beyond);
+  out.lower = at(std::min(here, there) / apart * (1 - beyond));
+  out.upper = at(std::max(here, there) * apart * (1 + beyond));
   out.is_proven = false;
   return out;
 }

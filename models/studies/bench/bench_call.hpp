@@ -51,8 +51,9 @@ struct RunTimes {
   Duration group_time() const { return in_a_row.value_or(alone.time); }
 };
 struct PlacedCall;
-/// The call on fewer nodes (fewer_nodes.hpp); empty: nobody knows it.
-using CallOnFewer = std::function<std::optional<PlacedCall>(int nodes)>;
+/// The call on fewer nodes, with so many per cent of its bytes (fewer_nodes.hpp); empty: nobody
+/// knows it.
+using CallOnFewer = std::function<std::optional<PlacedCall>(int nodes, int percent)>;
 /// Above the budget bounds, or what `on_fewer` says. Throws Error where another rung than chunk
 /// would take too long.
 RunTimes times_of(const BenchConfig& config, const Cluster& cluster, const SoftwareCosts& software,

@@ -21,8 +21,11 @@ namespace {
 
 /// On fewer nodes there is no network to speak of.
 constexpr int kNodesLeast = 4;
-/// Rings of fewer nodes lie at other places between their bounds, by a seventh of the width.
+/// Rings of fewer nodes take another share of their twin's time.
 constexpr int kRingLeast = 8;
+/// Of the budget one ring of fewer nodes may take an eighth: those on the larger number are three,
+/// and those on the smaller one five, of a fourth of the events.
+constexpr std::uint64_t kRings = 8;
 /// What the larger and the smaller one of two calls may take of the budget.
 constexpr double kOfMore = 0.7, kOfLess = 0.3;
 
@@ -170,7 +173,7 @@ class FewerNodes {
     std::vector<MeasuredCall> out;
     for (int fewer = fewer_nodes(nodes); fewer >= kNodesLeast && out.size() < 2;
          fewer = fewer_nodes(fewer)) {
-      const std::optional<PlacedCall> call = on_fewer_(fewer);
+      const std::optional<PlacedCall> call = on_fewer_(fewer, 100);
       if (!call) break;
       if (auto one = measured(*call, share_of(most_, out.empty() ? kOfMore : kOfLess)))
         out.push_back(*one);
@@ -192,10 +195,10 @@ class FewerNodes {
   std::uint64_t most_;
 };
 
-/// A ring that does not fold, whole and between its bounds. Nothing where it folds, has a leaf that
-/// is not full or takes more than `most` events.
-std::optional<BoundedCall> bounded_call(const PlacedCall& call, const SoftwareCosts& software,
-                                        std::uint64_t most) {
+/// A ring that does not fold, whole. Nothing where it folds, has a leaf that is not full or takes
+/// more than `most` events.
+std::optional<RingWithTwin> ring_with_twin(const PlacedCall& call, const SoftwareCosts& software,
+                                           std::uint64_t most) {
   const Symmetry symmetry = find_symmetry(call.cluster, call.run);
   if (symmetry.copies() > 1 || !has_full_leaves(call.cluster)) return std::nullopt;
   const std::uint64_t events = job_size(call.cluster, software, call.run, symmetry).simulated;
@@ -203,10 +206,10 @@ std::optional<BoundedCall> bounded_call(const PlacedCall& call, const SoftwareCo
   const auto found =
       bound_run(call.cluster, software, call.run, symmetry, events - 1, call.network);
   if (!found) return std::nullopt;
-  return BoundedCall{
+  return RingWithTwin{
       call.cluster.nodes(),
       simulate(call.cluster, software, call.run, symmetry, folding(call.network)).time,
-      found->bounds};
+      found->slower_twin};
 }
 
 }  // namespace
@@ -218,39 +221,40 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
   if (!config.faults.empty() || !config.network.background.empty() || config.split ||
       run.custom != nullptr || run.calls > 1)
     return {};
-  return
-      [&config, &software, &topology, asked, &whole, &row](int nodes) -> std::optional<PlacedCall> {
-        const CollectiveRun& all = row.decided.run;
-        BenchConfig job = config;
-        if (is_tuned(row.collective)) {
-          job.environment.set("NCCL_ALGO", to_text(all.algorithm));
-          job.environment.set("NCCL_PROTO", to_text(all.protocol));
-        }
-        NodesRequest fewer = asked;
-        fewer.nodes = nodes * whole.node().trays();
-        try {
-          Site site = site_of(topology, job, fewer);
-          site.cluster = below_as_many_leaves(std::move(site.cluster), whole);
-          const Communicator communicator = site.make();
-          Bytes size = row.size;
-          const bool is_ring = all.has_algorithm() && all.algorithm == Algorithm::ring &&
-                               !has_root(row.collective) && config.network.rung == Rung::chunk;
-          if (grows_with_ranks(row.collective) || is_ring)
-            size.count = size.count / row.ranks * communicator.ranks;
-          std::optional<BenchRow> there =
-              decided_row(job, site.cluster, software, communicator, row.collective, size);
-          if (!there || there->is_peer_kernel()) return std::nullopt;
-          CollectiveRun& smaller = there->decided.run;
-          if (smaller.algorithm != all.algorithm || smaller.protocol != all.protocol)
-            return std::nullopt;
-          std::vector<std::string> notes;
-          const NetworkPlan network =
-              plan_network(job.network, site.cluster, job.environment, job.version, notes);
-          return PlacedCall{std::move(site.cluster), network, std::move(smaller)};
-        } catch (const Error&) {
-          return std::nullopt;  // what NCCL refuses on so few
-        }
-      };
+  return [&config, &software, &topology, asked, &whole, &row](
+             int nodes, int percent) -> std::optional<PlacedCall> {
+    const CollectiveRun& all = row.decided.run;
+    BenchConfig job = config;
+    if (is_tuned(row.collective)) {
+      job.environment.set("NCCL_ALGO", to_text(all.algorithm));
+      job.environment.set("NCCL_PROTO", to_text(all.protocol));
+    }
+    NodesRequest fewer = asked;
+    fewer.nodes = nodes * whole.node().trays();
+    try {
+      Site site = site_of(topology, job, fewer);
+      site.cluster = below_as_many_leaves(std::move(site.cluster), whole);
+      const Communicator communicator = site.make();
+      Bytes size = row.size;
+      const bool is_ring = all.has_algorithm() && all.algorithm == Algorithm::ring &&
+                           !has_root(row.collective) && config.network.rung == Rung::chunk;
+      if (grows_with_ranks(row.collective) || is_ring)
+        size.count = size.count / row.ranks * communicator.ranks;
+      size.count = size.count / 100 * percent + size.count % 100 * percent / 100;
+      std::optional<BenchRow> there =
+          decided_row(job, site.cluster, software, communicator, row.collective, size);
+      if (!there || there->is_peer_kernel()) return std::nullopt;
+      CollectiveRun& smaller = there->decided.run;
+      if (smaller.algorithm != all.algorithm || smaller.protocol != all.protocol)
+        return std::nullopt;
+      std::vector<std::string> notes;
+      const NetworkPlan network =
+          plan_network(job.network, site.cluster, job.environment, job.version, notes);
+      return PlacedCall{std::move(site.cluster), network, std::move(smaller)};
+    } catch (const Error&) {
+      return std::nullopt;  // what NCCL refuses on so few
+    }
+  };
 }
 
 void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const SoftwareCosts& software,
@@ -258,27 +262,34 @@ void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const Softwa
                            const CallOnFewer& on_fewer) {
   if (!all.has_algorithm() || !has_full_leaves(cluster)) return;
   const CallSize whole = size_of_call(all, run.bounds.events);
-  std::vector<BoundedCall> calls;
+  const auto ring = [&](int nodes, int percent) -> std::optional<RingWithTwin> {
+    const std::optional<PlacedCall> call = on_fewer(nodes, percent);
+    if (!call) return std::nullopt;
+    const CallSize there = size_of_call(call->run, 0);
+    if (!there.takes_as(whole) || there.cut != whole.cut) return std::nullopt;
+    return ring_with_twin(*call, software, most / kRings);
+  };
+  std::vector<RingWithTwin> calls;
   for (int fewer = cluster.nodes() / 2; fewer >= kRingLeast && calls.size() < 2; fewer /= 2) {
     // Each of the ranks has as many steps as there are ranks.
     const double share = static_cast<double>(fewer) / cluster.nodes();
     if (static_cast<double>(whole.simulated) * share * share > static_cast<double>(most)) continue;
-    const std::optional<PlacedCall> call = on_fewer(fewer);
-    if (!call) return;
-    const CallSize there = size_of_call(call->run, 0);
-    if (!there.takes_as(whole) || there.cut != whole.cut) return;
-    if (auto one = bounded_call(*call, software, most / 4)) {
+    if (auto one = ring(fewer, 100)) {
       calls.push_back(*one);
     } else if (!calls.empty()) {
       return;
     }
   }
-  const auto holds = [](const BoundedCall& call) {
-    return call.bounds.lower <= call.time && call.time <= call.bounds.upper;
+  if (calls.size() < 2) return;
+  std::vector<RingWithTwin> near;
+  const auto add_near = [&](int nodes, std::initializer_list<int> percents) {
+    for (const int percent : percents)
+      if (auto one = ring(nodes, percent)) near.push_back(*one);
   };
-  if (calls.size() < 2 || !std::ranges::all_of(calls, holds)) return;
-  run.bounds = narrowed(calls[0], calls[1], cluster.nodes(), run.bounds);
-  run.bounds.how += fmt::format(", and where {} and {} lie between their bounds", calls[1].nodes,
+  add_near(calls[0].nodes, {97, 103});
+  add_near(calls[1].nodes, {94, 97, 103, 106});
+  run.bounds = narrowed({calls[0], calls[1], near}, cluster.nodes(), run.slower_twin, run.bounds);
+  run.bounds.how += fmt::format(", and what {} and {} take of theirs", calls[1].nodes,
                                 counted(calls[0].nodes, "node"));
   run.result.time = run.bounds.middle();
 }

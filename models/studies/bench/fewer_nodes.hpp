@@ -37,8 +37,8 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
                           const CallOnFewer& on_fewer);
 
 /// Bounds of an uneven ring that are far apart are narrowed by the same ring of fewer nodes, with
-/// as large chunks: by where its time lies between its own bounds. No more than `most` events are
-/// simulated for that. Leaves `run` as it is where nothing is known.
+/// as large chunks: by what share of its slower twin's time it takes. About `most` events are
+/// simulated for that, no more. Leaves `run` as it is where nothing is known.
 void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const SoftwareCosts& software,
                            const CollectiveRun& all, std::uint64_t most,
                            const CallOnFewer& on_fewer);

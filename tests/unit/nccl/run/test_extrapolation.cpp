@@ -73,20 +73,29 @@ TEST_CASE("extrapolation: fewer nodes are as far below a power of two, or half")
   CHECK(fewer_nodes(1) == 0);
 }
 
-TEST_CASE("narrowed bounds: where two smaller runs lie between theirs, carried on as 1 / nodes") {
-  const auto call = [](int nodes, std::int64_t time) {
-    return BoundedCall{nodes, {time}, {{400'000}, {500'000}, 0, true, ""}};
+TEST_CASE("narrowed bounds: what two smaller runs take of their twins, carried on as 1 / nodes") {
+  const auto ring = [](int nodes, std::int64_t time) {
+    return RingWithTwin{nodes, {time}, {500'000}};
   };
   const TimeBounds wide{{1'000'000}, {2'000'000}, 7, true, "twins"};
-  // At 0.6 on 80 nodes and 0.5 on 160, so at 0.45 on 320; beside both 0.05 + 8 / 160 of the width.
-  const TimeBounds found = narrowed(call(160, 450'000), call(80, 460'000), 320, wide);
-  CHECK(found.lower.ps == 1'350'000);
-  CHECK(found.upper.ps == 1'600'000);
+  // 0.92 of the twin's on 80 nodes and 0.9 on 160, so 0.89 on 320.
+  const TimeBounds found =
+      narrowed({ring(160, 450'000), ring(80, 460'000), {}}, 320, {1'900'000}, wide);
+  const double beyond = kRing + kRingOfFew / 160;
+  CHECK(share(found.lower, 1'900'000) == doctest::Approx(0.89 * (1 - beyond)));
+  CHECK(share(found.upper, 1'900'000) == doctest::Approx(0.9 * (1 + beyond)));
   CHECK(found.events == 7);
   CHECK(found.how == "twins");
   CHECK_FALSE(found.is_proven);
+  // With other bytes a ring takes a tenth less there: the whole one may take as much less or more.
+  const TimeBounds apart =
+      narrowed({ring(160, 450'000), ring(80, 460'000), {ring(80, 414'000), ring(80, 460'000)}}, 320,
+               {1'900'000}, wide);
+  CHECK(share(apart.lower, 1'900'000) == doctest::Approx(0.89 * 0.9 * (1 - beyond)));
+  CHECK(share(apart.upper, 1'900'000) == doctest::Approx(0.9 / 0.9 * (1 + beyond)));
   // Not beyond the bounds themselves.
-  const TimeBounds low = narrowed(call(160, 400'000), call(80, 400'000), 320, wide);
+  const TimeBounds low =
+      narrowed({ring(160, 250'000), ring(80, 250'000), {}}, 320, {1'900'000}, wide);
   CHECK(low.lower == wide.lower);
-  CHECK(low.upper.ps == 1'100'000);
+  CHECK(low.upper == wide.lower);
 }
