@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "models/nccl/schedules/p2p_shares.hpp"
 #include "models/nccl/schedules/post_costs.hpp"
 #include "sim/base/distinct_ways.hpp"
 #include "sim/base/scaled.hpp"
@@ -15,7 +15,6 @@ namespace fabricast {
 namespace {
 
 constexpr int kRoundsOfBlock = 8;  ///< rounds that a block serves at once
-constexpr int kBlockWarps = 20;    ///< of a block of sends and receives
 constexpr std::uint32_t kSlots = kConnectionSlots;
 constexpr std::uint32_t kPoolSlots = 16;  ///< NCCL_SHARED_STEPS
 
@@ -26,33 +25,6 @@ Protocol protocol_of(std::uint32_t kind) {
   return kind < kHopKinds ? Protocol::ll : Protocol::simple;
 }
 HopKind hop_of(std::uint32_t kind) { return static_cast<HopKind>(kind % kHopKinds); }
-
-/// Warps that copy for one send or one receive, and for a copy. A send's further warp only says
-/// that data are there.
-struct Warps {
-  int lane = 1, copy = 1;
-};
-Warps warps(NcclVersion version, int rounds, int sends, int receives) {
-  if (version >= kNccl2_22) {
-    const int all = kBlockWarps / rounds;
-    return {std::max(all <= 4 ? all / 2 : (all - 1) / 2, 1), std::max(all, 1)};
-  }
-  // Receives and sends take turns; as many groups of warps as the power of two at or above.
-  const int elements = std::max(2 * sends, 2 * receives - 1);
-  const int groups = static_cast<int>(std::bit_ceil(static_cast<unsigned>(elements)));
-  int each = 1;
-  while (each * groups <= kBlockWarps / 2) each *= 2;
-  return {each, each};
-}
-
-/// What one of a block's `lanes` sends, or receives, has of the block at most. Of a message of one
-/// chunk sending and receiving take turns, and each has all of it; of a long one both go on at
-/// once, and each has `of_long`. In between: as long as both take on a block that is never idle.
-double share_of_lane(const ExchangeLane& lane, std::size_t lanes, double of_long) {
-  const double chunks =
-      std::max(1.0, static_cast<double>(lane.bytes.count) / static_cast<double>(lane.chunk.count));
-  return (of_long + (1 - of_long) / chunks) / static_cast<double>(lanes);
-}
 
 std::uint32_t chunks_of_part(const P2pPart& part) {
   ExchangeLane lane;
@@ -414,9 +386,9 @@ Duration P2pSchedule::overhead(std::uint32_t kind) const {
 /// Divides the block's warps.
 void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const {
   const int copies = static_cast<int>(batch.copies.size());
-  const Warps share_of =
-      warps(config_.plan.rules.version, rounds, static_cast<int>(batch.sends.size()) + copies,
-            static_cast<int>(batch.receives.size()) + copies);
+  const P2pWarps warps =
+      p2p_warps(config_.plan.rules.version, rounds, static_cast<int>(batch.sends.size()) + copies,
+                static_cast<int>(batch.receives.size()) + copies);
   const auto device = static_cast<std::size_t>(config_.members.gpu(rank));
   const GpuPart& gpu = config_.cluster.node().gpus()[device].part;
   const double speed = speed_of(config_.slow, rank);
@@ -424,30 +396,40 @@ void P2pSchedule::share_block(int rank, int rounds, ExchangeBatch& batch) const 
   const auto share_of_warps = [&](int some) {
     return std::min(1.0, some / config_.software.copy_warps);
   };
-  const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes) {
+  const auto rate_lanes = [&](std::vector<ExchangeLane>& lanes,
+                              const std::vector<ExchangeLane>& others, int lone_warps) {
+    const double of_long = config_.software.lane_share;
+    OtherDirection other(others);
+    bool was_lone = false;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       ExchangeLane& lane = lanes[i];
-      if (i > 0 && lane.kind == lanes[i - 1].kind && lane.bytes == lanes[i - 1].bytes &&
-          lane.chunk == lanes[i - 1].chunk) {
+      const bool is_net = hop_of(lane.kind) == HopKind::net;
+      const bool is_lone = !other.has(lane) && !(is_net && !others.empty());
+      const bool is_as_before = i > 0 && is_lone == was_lone && lane.kind == lanes[i - 1].kind &&
+                                lane.bytes == lanes[i - 1].bytes &&
+                                lane.chunk == lanes[i - 1].chunk;
+      was_lone = is_lone;
+      if (is_as_before) {
         lane.rate = lanes[i - 1].rate;
         lane.extra = lanes[i - 1].extra;
         continue;
       }
       const Protocol protocol = protocol_of(lane.kind);
+      const double of_block = others.empty() ? share_of_lone(lane, lanes.size(), is_net, of_long)
+                                             : share_of_lane(lane, lanes.size(), of_long);
       const double share =
           protocol == Protocol::ll
               ? config_.software.ll_lane_share
-              : packed * std::min(share_of_warps(share_of.lane),
-                                  share_of_lane(lane, lanes.size(), config_.software.lane_share));
+              : packed * std::min(share_of_warps(is_lone ? lone_warps : warps.shared), of_block);
       lane.rate = part_of(gpu.copy_rate[index_of(protocol)], share, speed);
       lane.extra = slowed(overhead(lane.kind), speed) - overhead(lane.kind);
     }
   };
-  rate_lanes(batch.sends);
-  rate_lanes(batch.receives);
+  rate_lanes(batch.sends, batch.receives, warps.lone_send);
+  rate_lanes(batch.receives, batch.sends, warps.lone_receive);
   for (ExchangeBatch::Copy& copy : batch.copies)
     copy.rate = part_of(gpu.copy_rate[index_of(Protocol::simple)],
-                        packed * share_of_warps(share_of.copy), speed);
+                        packed * share_of_warps(warps.copy), speed);
 }
 
 /// Simple through the network: the batch divides the pool. LL has buffers of its own.

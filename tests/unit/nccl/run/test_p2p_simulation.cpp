@@ -16,6 +16,7 @@
 #include "models/nccl/environment/gpu_kernels.hpp"
 #include "models/nccl/run/simulation.hpp"
 #include "models/nccl/schedules/p2p_schedule.hpp"
+#include "models/nccl/schedules/p2p_shares.hpp"
 #include "tests/unit/error_text.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
 #include "tests/unit/nccl/simulation_cases.hpp"
@@ -62,8 +63,10 @@ struct P2pLedger {
   void add(int from, int to, int base) {
     const P2pRules& rules = config_.plan.rules;
     const Bytes message{config_.traffic.bytes(from, to)};
+    // Two GPUs of a node may have no better way than their NICs.
     const bool remote =
-        from / config_.members.gpus_per_node() != to / config_.members.gpus_per_node();
+        from / config_.members.gpus_per_node() != to / config_.members.gpus_per_node() ||
+        !transport(from, to, 0, Protocol::simple).network.empty();
     const P2pSplit split = p2p_split(rules, message, remote);
     for (int i = 0; i < split.parts; ++i) {
       const P2pPart part = p2p_part(rules, message, split, i, remote);
@@ -517,4 +520,44 @@ TEST_CASE("gather fills the root's ports, scatter empties them; sendrecv loads a
   CHECK(of(scattered, "-> gpu0") == 1);
   CHECK(shifted.size() == 16);
   for (const auto& [name, messages] : shifted) CHECK(messages == 1);
+}
+
+TEST_CASE("a round without the other direction has the warps of both") {
+  struct Case {
+    int rounds;
+    P2pWarps warps;
+  };
+  // 20 warps: 20, 10, 5, 4 and 2 for each round, 19, 9, 5, 4 and 2 of them used.
+  for (const Case& one : {Case{1, {9, 18, 19, 19}}, Case{2, {4, 8, 9, 9}}, Case{4, {2, 4, 5, 5}},
+                          Case{5, {2, 3, 4, 4}}, Case{8, {1, 2, 2, 2}}}) {
+    CAPTURE(one.rounds);
+    const P2pWarps got = p2p_warps(kNccl2_27_7, one.rounds, 1, 1);
+    CHECK(got.shared == one.warps.shared);
+    CHECK(got.lone_send == one.warps.lone_send);
+    CHECK(got.lone_receive == one.warps.lone_receive);
+    CHECK(got.copy == one.warps.copy);
+  }
+}
+
+TEST_CASE("gather and scatter are as fast as the root's ports, with few GPUs and over nodes") {
+  // Measured, NCCL 2.29.3, 8 x B200 (mghpcc/aicr-benchmarks): 704 to 717 GB/s of bus bandwidth of
+  // gathers on two to eight GPUs, 709 to 747 of scatters, where half a block's warps would reach
+  // 370 of two and three; on two nodes, eight NICs of 400 Gb/s each, a scatter 293.
+  const PartsCatalogue parts = load_catalogue();
+  const auto bus_bandwidth = [&](Collective collective, int nodes, int gpus) {
+    const Cluster cluster = load_cluster({"hgx-b200", nodes, ""}, parts);
+    const Communicator communicator =
+        communicator_on(cluster, kNccl2_29, {}, Members::first(nodes, gpus));
+    const std::int64_t count = std::int64_t{256} << 20, others = nodes * gpus - 1;
+    const DecidedCall call = decide_p2p_call(communicator, {collective, count, 4, 0});
+    const double us =
+        static_cast<double>(simulate(cluster, parts.software, call.run).time.ps) / 1e6;
+    return static_cast<double>(count * 4 * others) / us / 1e3;
+  };
+  for (const int gpus : {2, 3, 8}) {
+    CAPTURE(gpus);
+    CHECK(bus_bandwidth(Collective::gather, 1, gpus) > 660);
+    CHECK(bus_bandwidth(Collective::scatter, 1, gpus) > 660);
+  }
+  CHECK(bus_bandwidth(Collective::scatter, 2, 8) > 220);
 }
