@@ -1,6 +1,5 @@
 #pragma once
-
-/// What each send and each receive has of the block that serves it.
+// What each send and each receive has of the block that serves it.
 
 #include <cstddef>
 #include <vector>

@@ -143,6 +143,7 @@ TEST_CASE(
   };
   CHECK(overhead("RTX_5090", HopKind::pcie) == overhead("RTX_5090", HopKind::shm));
   CHECK(overhead("RTX_5090", HopKind::pcie) < overhead("RTX_4090", HopKind::pcie));
+  CHECK(overhead("RTX_PRO_6000", HopKind::pcie) == overhead("RTX_5090", HopKind::pcie));
   CHECK(overhead("H100_SXM5", HopKind::pcie) == overhead("RTX_4090", HopKind::pcie));
   CHECK(overhead("RTX_5090", HopKind::nvlink) == overhead("RTX_4090", HopKind::nvlink));
 }
