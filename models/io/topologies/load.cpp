@@ -65,6 +65,29 @@ std::string option_of(std::string_view what) {
   return what == "node type" ? std::string() : fmt::format("--{}", what);
 }
 
+/// "did you mean p5", of "p5.48xlarge" or "ND96isr_H100_v5": names that makers and clouds use stand
+/// in what an alias says. Empty if none does.
+std::string hint_of_makers(const std::string& name) {
+  const std::string typed = lower_case(name);
+  if (typed.size() < 3 || typed.find('/') != std::string::npos) return {};
+  for (const TopologyAlias& alias : topology_aliases()) {
+    const std::size_t at = lower_case(alias.what).find(typed);
+    if (at != std::string::npos && is_whole_word(alias.what, at, typed.size()))
+      return fmt::format("did you mean \"{}\"?", alias.name);
+  }
+  return {};
+}
+
+/// Of "dgx-spark-2" not only "dgx-spark": what begins so as well.
+std::string hint_with_longer(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = nearest(name, known);
+  if (near.empty() || !name.starts_with(near + "-")) return hint_nearest(name, known);
+  std::string out = fmt::format("did you mean \"{}\"", near);
+  for (const std::string& other : known)
+    if (other.starts_with(near + "-")) out += fmt::format(" or \"{}\"", other);
+  return out + "?";
+}
+
 /// A preset by name, else a file. `folder` is where relative paths start.
 TopologyFile find_file(const std::string& name, const std::vector<std::string>& kinds,
                        std::string_view what, const std::filesystem::path& folder = {}) {
@@ -76,15 +99,19 @@ TopologyFile find_file(const std::string& name, const std::vector<std::string>& 
   if (!name.empty() && std::filesystem::exists(path, ignored)) {
     return {path.string(), read_text_file(path.string())};
   }
-  if (name.find_first_of("/.") != std::string::npos) {
+  const bool is_machine = kinds != kFabricKinds;
+  std::string hint = is_machine ? hint_of_makers(name) : std::string();
+  if (hint.empty() && name.find_first_of("/.") != std::string::npos) {
     throw Error(Place{path.string(), 0, {}, option_of(what)}, "no such file");
   }
   std::vector<std::string> known = embedded_of_kind(kinds);
-  std::string hint = hint_nearest(name, known);
-  if (kinds != kFabricKinds) {
+  if (is_machine) {
     for (const TopologyAlias& alias : topology_aliases()) known.push_back(alias.name);
-    hint = nearest(name, known).empty() ? "fabricast list topologies names those that are known"
-                                        : hint_nearest(name, known);
+  }
+  if (hint.empty()) {
+    hint = is_machine && nearest(name, known).empty()
+               ? "fabricast list topologies names those that are known"
+               : hint_with_longer(name, known);
   }
   throw Error(about(option_of(what)), fmt::format("unknown {} \"{}\"", what, name), hint);
 }

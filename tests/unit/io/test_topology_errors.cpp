@@ -271,7 +271,21 @@ TEST_CASE("clusters: what is asked for does not exist or does not fit") {
         "unknown topology \"torus\"\nhint: fabricast list topologies names those that are known");
   CHECK(load({"dgx-sparks", 1, ""}) ==
         "unknown topology \"dgx-sparks\"\nhint: did you mean \"dgx-spark\"?");
+  CHECK(
+      load({"dgx-spark-2", 1, ""}) ==
+      "unknown topology \"dgx-spark-2\"\nhint: did you mean \"dgx-spark\" or \"dgx-spark-pair\"?");
+  // As clouds and makers call them.
+  for (const auto& [typed, meant] :
+       std::vector<std::pair<std::string, std::string>>{{"p5.48xlarge", "p5"},
+                                                        {"ND96isr_H100_v5", "nd-h100-v5"},
+                                                        {"a3-megagpu-8g", "a3-mega"},
+                                                        {"BM.GPU.H100.8", "oci-h100"},
+                                                        {"g7e.48xlarge", "g7e"}}) {
+    CHECK(load({typed, 1, ""}) ==
+          "unknown topology \"" + typed + "\"\nhint: did you mean \"" + meant + "\"?");
+  }
   CHECK(load({"./nowhere.yaml", 1, ""}) == "./nowhere.yaml: no such file");
+  CHECK(load({"nowhere.yaml", 1, ""}) == "nowhere.yaml: no such file");
   CHECK(load({"/tmp", 1, ""}) == "/tmp: is a directory");
   CHECK(load({"dgx-h100", 1, "fabric-ndr-rial"}) ==
         "unknown fabric \"fabric-ndr-rial\"\nhint: did you mean \"fabric-ndr-rail\"?");
