@@ -64,11 +64,11 @@ TEST_CASE("presets are NCCL's topology XML of the same name, byte for byte") {
 
 TEST_CASE("every preset loads, in a cluster of two nodes, too") {
   const PartsCatalogue parts = load_catalogue();
-  CHECK(preset_names() == std::vector<std::string>{"dgx-a100", "dgx-h100", "dgx-h100-su",
-                                                   "dgx2-v100", "gb200-nvl72", "gb300-nvl72",
-                                                   "gh200-4", "h100-pcie-nvl-4", "hgx-b200",
-                                                   "hgx-b300", "hgx-h200", "hgx-h200-2nic",
-                                                   "hgx-h200-2nic-split", "pcie-2gpu", "pcie-8"});
+  CHECK(preset_names() ==
+        std::vector<std::string>{"dgx-a100", "dgx-h100", "dgx-h100-su", "dgx2-v100", "gb200-nvl72",
+                                 "gb300-nvl72", "gh200-4", "h100-pcie-nvl-4", "h200-nvl-8",
+                                 "hgx-b200", "hgx-b300", "hgx-h200", "hgx-h200-2nic",
+                                 "hgx-h200-2nic-split", "pcie-2gpu", "pcie-8"});
   for (const std::string& name : preset_names()) {
     CAPTURE(name);
     CHECK(load_cluster({name, 2, ""}, parts).nodes() == 2);

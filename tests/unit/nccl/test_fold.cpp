@@ -422,7 +422,7 @@ TEST_CASE("what is unlike in one place is not folded, and says why") {
   Dice random(12);
   std::map<std::string, int> refused;
   int tried = 0;
-  for (int i = 0; i < 60 && tried < 2'000; ++tried) {
+  for (int i = 0; i < 66 && tried < 2'000; ++tried) {
     Drawn drawn = random_run(random, parts);
     CollectiveRun& run = drawn.run;
     if (find_symmetry(drawn.cluster, run).copies() == 1) continue;

@@ -252,6 +252,7 @@ TEST_CASE("any exchange: every message once, bytes conserved on every link, it e
     const Communicator communicator = communicator_on(cluster, version, environment, members);
     const P2pPlan plan = p2p_plan(communicator);
     const TransportRules rules = transport_rules(communicator);
+    if (!rules.domain_nics.empty()) continue;  // the ledger knows no groups of a host
     const P2pTraffic traffic = random_traffic(random, nodes * gpus);
     const P2pSchedule::Config config{cluster, parts.software,        members, plan, traffic,
                                      rules,   random.pick(0, 1) == 0};
