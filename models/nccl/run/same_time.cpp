@@ -1,6 +1,7 @@
 #include "models/nccl/run/same_time.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 #include <vector>
 
@@ -36,34 +37,98 @@ Cut cut_of(const CollectiveRun& run, bool over_net) {
   return out;
 }
 
-/// Those of messages between nodes.
-std::vector<Protocol> protocols_of(const CollectiveRun& run) {
-  if (run.has_algorithm()) return {run.protocol};
-  std::vector<Protocol> out;
-  for (const P2pPart& part : cut_of(run, true).parts)
-    if (std::ranges::find(out, part.protocol) == out.end()) out.push_back(part.protocol);
+/// Messages between nodes, of one protocol.
+struct Messages {
+  Protocol protocol{};
+  Bytes most{INT64_MAX};     ///< none is larger on the wire
+  std::vector<Bytes> sizes;  ///< all that there are, on the wire; none: they are not told
+
+  /// Whether some may be above the one limit and not above the other.
+  bool lie_between(Bytes x, Bytes y, const auto& counts) const {
+    const auto [less, more] = std::minmax(x, y);
+    if (less == more || most <= less) return false;
+    return sizes.empty() || std::ranges::any_of(sizes, [&](Bytes wire) {
+             return less < wire && wire <= more && counts(wire);
+           });
+  }
+};
+
+/// What a worker hands on at a time: a chunk, or a part of it.
+Messages messages_of_algorithm(const CollectiveRun& run, const Members& members) {
+  Messages out{run.protocol, {INT64_MAX}, {}};
+  const bool is_tree = run.algorithm == Algorithm::tree;
+  if (!is_tree && run.algorithm != Algorithm::ring) return out;
+  const Partition partition = partition_of(run, members);
+  const auto on_wire = [&](std::int64_t elements) {
+    return wire_format(run.protocol).on_wire({elements * partition.element_bytes});
+  };
+  out.most = {};
+  for (const ChannelPart& part : partition.parts) {
+    out.most =
+        std::max({out.most, on_wire(part.chunk_elements), on_wire(part.last_loop_chunk_elements)});
+    if (!is_tree) continue;
+    if (part.count_elements >= part.chunk_elements)
+      out.sizes.push_back(on_wire(part.chunk_elements));
+    out.sizes.push_back(on_wire(part.count_elements % part.chunk_elements));
+  }
   return out;
 }
 
+Messages messages_of_part(const P2pPart& part) {
+  const std::int64_t chunk = std::max<std::int64_t>(std::min(part.chunk, part.size).count, 1);
+  const WireFormat wire = wire_format(part.protocol);
+  return {part.protocol,
+          wire.on_wire({chunk}),
+          {wire.on_wire({chunk}), wire.on_wire({part.size.count % chunk})}};
+}
+
+std::vector<Messages> messages_of(const CollectiveRun& run, const Members& members) {
+  if (run.has_algorithm()) return {messages_of_algorithm(run, members)};
+  std::vector<Messages> out;
+  for (const P2pPart& part : cut_of(run, true).parts) out.push_back(messages_of_part(part));
+  return out;
+}
+
+/// Of these messages: they may differ in limits that none of them lies between.
+bool cost_the_same(const PostCost& a, const PostCost& b, const Messages& messages) {
+  PostCost like = b;
+  like.large = a.large;
+  like.copied = a.copied;
+  like.tiny = a.tiny;
+  const auto limit = [](const PostCost& of) {
+    return of.large.count > 0 ? of.large : Bytes{INT64_MAX};
+  };
+  const auto is_any = [](Bytes) { return true; };
+  const auto is_small = [&](Bytes wire) { return !a.is_large(wire); };
+  return like == a && !messages.lie_between(limit(a), limit(b), is_any) &&
+         !messages.lie_between(a.copied, b.copied, is_small) &&
+         !messages.lie_between(a.tiny, b.tiny, is_small);
+}
+
 bool cost_the_same(const NetworkCosts& costs, const NetworkSettings& a, const NetworkSettings& b,
-                   Protocol protocol) {
+                   const Messages& messages) {
+  const Protocol protocol = messages.protocol;
   for (const bool into_gpu : {false, true})
     if (passes_receiver(costs, a, protocol, into_gpu) !=
             passes_receiver(costs, b, protocol, into_gpu) ||
-        post_cost(costs, a, protocol, into_gpu) != post_cost(costs, b, protocol, into_gpu))
+        !cost_the_same(post_cost(costs, a, protocol, into_gpu),
+                       post_cost(costs, b, protocol, into_gpu), messages))
       return false;
-  return receipt_cost(costs, a, protocol) == receipt_cost(costs, b, protocol);
+  return cost_the_same(receipt_cost(costs, a, protocol), receipt_cost(costs, b, protocol),
+                       messages);
 }
 
 /// Of all that NetworkSettings has, what is no cost is equal, and costs are.
-bool acts_the_same(const SoftwareCosts& software, const CollectiveRun& a, const CollectiveRun& b) {
+bool acts_the_same(const SoftwareCosts& software, const Members& members, const CollectiveRun& a,
+                   const CollectiveRun& b) {
   const NetworkSettings &x = a.transport.network, &y = b.transport.network;
   if (x.kind != y.kind || x.fused != y.fused || x.flush_always != y.flush_always ||
       x.flush_never != y.flush_never || copies_alone(x) != copies_alone(y))
     return false;
   const NetworkCosts& costs = software.network[static_cast<std::size_t>(x.kind)];
-  return std::ranges::all_of(
-      protocols_of(a), [&](Protocol protocol) { return cost_the_same(costs, x, y, protocol); });
+  return std::ranges::all_of(messages_of(a, members), [&](const Messages& messages) {
+    return cost_the_same(costs, x, y, messages);
+  });
 }
 
 void take_over_cut(P2pRules& to, const P2pRules& from) {
@@ -87,7 +152,7 @@ bool takes_same_time(const Cluster& cluster, const SoftwareCosts& software, cons
   const Members members = members_of(a, cluster.nodes());
   if (has_same_ways(cluster, members.gpus(), a.transport, b.transport))
     settings_of_ways(like.transport) = settings_of_ways(a.transport);
-  if (acts_the_same(software, a, like)) like.transport.network = a.transport.network;
+  if (acts_the_same(software, members, a, like)) like.transport.network = a.transport.network;
   return is_same_work(a, like);
 }
 

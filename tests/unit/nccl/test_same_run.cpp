@@ -7,6 +7,7 @@
 
 #include "models/nccl/base/releases.hpp"
 #include "models/nccl/communicator/communicator.hpp"
+#include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/nccl/run/same_time.hpp"
 #include "tests/unit/nccl/fold_cases.hpp"
@@ -116,6 +117,10 @@ TEST_CASE("same run: settings that come to the same on a cluster take the same t
     messages += a.has_algorithm() ? 0 : 1;
     ++by_setting[setting.name];
     CHECK(time_in_a_row(cluster, parts.software, a) == time_in_a_row(cluster, parts.software, b));
+    const auto slices = [&](const CollectiveRun& run) {
+      return job_size(cluster, parts.software, run, find_symmetry(cluster, run)).simulated;
+    };
+    CHECK(slices(a) == slices(b));
   }
   CHECK(same > 100);
   CHECK(messages > 20);
@@ -143,4 +148,44 @@ TEST_CASE("same run: what comes to something else on the cluster is no same time
   differ("dgx-h100", 8, messages, {"NCCL_PXN_DISABLE", "1"});
   differ("dgx-h100", 8, messages, {"NCCL_P2P_NET_CHUNKSIZE", "65536"});
   differ("gh200-4", 4, ring, {"FI_CXI_RX_MATCH_MODE", "software"});
+}
+
+TEST_CASE("same run: two limits on sizes are the same where no message lies between them") {
+  // Goal: calls of other sizes take the same time in a row, those of some sizes do not. Method: a
+  // host that matches messages, which costs by size, and a limit that is moved.
+  const PartsCatalogue parts = load_catalogue();
+  constexpr std::array kLimits = {Setting{"FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD", "16777216"},
+                                  Setting{"FI_CXI_RDZV_THRESHOLD", "65536"}};
+  const NodeGraph& node = node_of("gh200-4", parts);
+  const Cluster cluster(node, 3, default_fabric(node, parts));
+  const auto communicator = [&](const Setting& limit) {
+    CommunicatorConfig config;
+    config.version = kNccl2_27_7;
+    config.environment.set("FI_CXI_RX_MATCH_MODE", "software");
+    config.environment.set("FI_HMEM_CUDA_USE_GDRCOPY", "1");
+    if (limit.name != nullptr) config.environment.set(limit.name, limit.value);
+    return make_communicator(cluster, config);
+  };
+  const Communicator usual = communicator({});
+  Dice random(22);
+  for (const Setting& limit : kLimits) {
+    const Communicator moved = communicator(limit);
+    std::map<bool, int> same, other;  // by whether it is a call of an algorithm
+    for (int tried = 0; tried < 200; ++tried) {
+      const Call call{random.of(kAllCollectives),
+                      (std::int64_t{1} << random.pick(0, 22)) + random.pick(0, 1), 4, 0};
+      const CollectiveRun a = decide_call(usual, call).run, b = decide_call(moved, call).run;
+      CAPTURE(limit.name);
+      CAPTURE(to_text(call.collective));
+      CAPTURE(call.count);
+      const bool is_same = takes_same_time(cluster, parts.software, a, b);
+      ++(is_same ? same : other)[a.has_algorithm()];
+      if (!is_same) continue;
+      CHECK(time_in_a_row(cluster, parts.software, a) == time_in_a_row(cluster, parts.software, b));
+    }
+    for (const bool has_algorithm : {false, true}) {
+      CHECK(same[has_algorithm] > 10);
+      CHECK(other[has_algorithm] > 5);
+    }
+  }
 }
