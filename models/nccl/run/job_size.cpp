@@ -54,7 +54,7 @@ class Counter {
   const JobSize& size() const { return out_; }
 
  private:
-  /// What has been drafted needs none.
+  /// Of sends and receives.
   SimulatedLinks& links() {
     if (links_) return *links_;
     if (plan_.copies() > 1) return links_.emplace(machine_, cluster_, *plan_.symmetry());
@@ -62,8 +62,9 @@ class Counter {
   }
 
   void add_collective(const QueuedWork& work) {
-    Assembly assembly(machine_, links(), cluster_, software_, *work.run, work.partition,
-                      work.symmetry, false);
+    SimulatedLinks few(machine_, cluster_, *plan_.symmetry());  // that are asked for: to count, few
+    Assembly assembly(machine_, few, cluster_, software_, *work.run, work.partition, work.symmetry,
+                      false);
     assembly.only_count();
     add_schedule(assembly);
     add_collective(assembly);

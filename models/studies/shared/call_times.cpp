@@ -31,7 +31,18 @@ void CallTimes::look_at(Call& call) const {
 }
 
 void CallTimes::look_at_all() {
-  for_each_(calls_.size(), [&](std::size_t i) { look_at(calls_[i]); });
+  std::vector<std::size_t> unseen;
+  for (std::size_t i = 0; i < calls_.size(); ++i)
+    if (!calls_[i].size) unseen.push_back(i);
+  std::vector<std::size_t> order = unseen;
+  const std::vector<std::size_t> twins = take_twins(order);
+  for_each_(order.size(), [&](std::size_t i) { look_at(calls_[order[i]]); });
+  for (const std::size_t i : unseen) {
+    if (calls_[i].size) continue;
+    const Call& twin = calls_[twins[i]];
+    calls_[i].symmetry = twin.symmetry;
+    calls_[i].size = size_of_call(calls_[i].run, twin.size->simulated);
+  }
 }
 
 TimeRecipe CallTimes::recipe(const CallAt& at, const NumberAt& number_at, std::uint64_t most) {
