@@ -114,6 +114,13 @@ class Executor final : public Machine {
   void run(const std::function<void(std::uint64_t)>& progress = {},
            const std::function<void(double)>& alone = {});
 
+  /// Keeps what it is before the first event. REQUIRES: everything has been added; no guest, no
+  /// carrier, no outages.
+  void keep_start();
+  /// Back to before the first event, to run again: programs may have changed what they say, but not
+  /// how many they are. REQUIRES: keep_start() before the run.
+  void rewind();
+
   // Results.
   Stamp finished(std::uint32_t worker) const { return workers_[worker].free; }
   Stamp makespan() const;  ///< the latest finish of any worker, or of the guest
@@ -144,6 +151,8 @@ class Executor final : public Machine {
   void lay_path(std::span<const std::uint32_t> path, bool shares);
   std::vector<std::uint32_t> by_receiver() const;
   void seal();
+  /// Lays out what has been added and shuts the gates, once.
+  void prepare();
   // Inlined: GCC drops calls of a function that does nothing but prefetch.
   [[gnu::always_inline]] inline void prefetch(std::uint32_t actor, unsigned depth) const;
   [[gnu::always_inline]] inline void prefetch_many(const Worker& worker, unsigned depth) const;
@@ -283,6 +292,7 @@ class Executor final : public Machine {
                                              std::int64_t payload);
 
   static constexpr std::uint64_t kEventsPerPause = 1 << 20;
+  static constexpr std::uint64_t kFirstDigest = 0xcbf29ce484222325u;
   static constexpr std::uint32_t kNearSlots = Records::kNearSlots;
   static constexpr std::uint32_t kCrossbarSlots = Records::kCrossbarSlots;
   // Before the links of a path, in words before their number: where its first leg begins (behind
@@ -320,6 +330,9 @@ class Executor final : public Machine {
     std::vector<Duration> idle, idle_seen;
     std::vector<std::uint32_t> sent_in_step;
   };
+
+  void save(State& state) const;
+  void restore(const State& state);
 
   /// Looks for states that repeat themselves, and jumps over what repeats (fast_forward.cpp).
   class Repetition {
@@ -402,7 +415,9 @@ class Executor final : public Machine {
   bool is_large_ = false, is_huge_ = false;
   bool is_shared_ = false;  ///< some connections share
   std::uint64_t events_ = 0;
-  std::uint64_t digest_ = 0xcbf29ce484222325u;
+  std::uint64_t digest_ = kFirstDigest;
+  bool is_prepared_ = false;
+  std::unique_ptr<State> start_;  ///< before the first event, if it is kept
   Repetition repetition_;
   Gates<Stamp> gates_;
   Guest<Stamp>* guest_ = nullptr;

@@ -1,8 +1,10 @@
 // A run: events one after another, and memory that is asked for before they need it.
 
 #include <algorithm>
+#include <cassert>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "sim/base/digest.hpp"
 #include "sim/machines/executor_access.hpp"
@@ -162,13 +164,40 @@ void Executor<Stamp>::wait_for_both(const Worker& worker, Connection& in, Connec
 }
 
 template <class Stamp>
-void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress,
-                          const std::function<void(double)>& alone) {
+void Executor<Stamp>::prepare() {
+  if (std::exchange(is_prepared_, true)) return;
   seal();
   gates_.shut([this](const Parties& waiters) {
     for (const std::uint32_t worker : waiters.workers) workers_[worker].waits = true;
     for (const std::uint32_t party : waiters.guests) guest_->hold(party);
   });
+}
+
+template <class Stamp>
+void Executor<Stamp>::keep_start() {
+  assert(guest_ == nullptr && transit_.carrier == nullptr && !transit_.is_lossy());
+  prepare();
+  start_ = std::make_unique<State>();
+  save(*start_);
+}
+
+template <class Stamp>
+void Executor<Stamp>::rewind() {
+  restore(*start_);
+  free_flight_ = kNoFlight;
+  queue_.restart({});
+  gates_.rewind();
+  const std::uint64_t first_look = repetition_.first_look;
+  repetition_ = {};
+  repetition_.first_look = first_look;
+  events_ = 0;
+  digest_ = kFirstDigest;
+}
+
+template <class Stamp>
+void Executor<Stamp>::run(const std::function<void(std::uint64_t)>& progress,
+                          const std::function<void(double)>& alone) {
+  prepare();
   for (std::uint32_t id = 0; id < workers_.size(); ++id) {
     Worker& worker = workers_[id];
     if (worker.relay) {
@@ -327,6 +356,9 @@ void Executor<Stamp>::start(const Parties& waiters, Stamp at) {
   for (const std::uint32_t party : waiters.guests) guest_->start(party, at);
 }
 
+template void Executor<PlainStamp>::prepare();
+template void Executor<PlainStamp>::keep_start();
+template void Executor<PlainStamp>::rewind();
 template void Executor<PlainStamp>::run(const std::function<void(std::uint64_t)>&,
                                         const std::function<void(double)>&);
 template void Executor<PlainStamp>::run_events(const std::function<void(std::uint64_t)>&);
@@ -336,6 +368,9 @@ template void Executor<PlainStamp>::start_guest();
 template void Executor<PlainStamp>::open_gates();
 template void Executor<PlainStamp>::ended(std::uint32_t);
 template void Executor<PlainStamp>::start(const Parties&, PlainStamp);
+template void Executor<CausalStamp>::prepare();
+template void Executor<CausalStamp>::keep_start();
+template void Executor<CausalStamp>::rewind();
 template void Executor<CausalStamp>::run(const std::function<void(std::uint64_t)>&,
                                          const std::function<void(double)>&);
 template void Executor<CausalStamp>::run_events(const std::function<void(std::uint64_t)>&);

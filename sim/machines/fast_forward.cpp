@@ -122,21 +122,46 @@ void Executor<Stamp>::Repetition::save(Kept& kept, const Executor& machine, std:
   state.floor = floor(machine);
   state.events = machine.events_;
   state.fingerprint = print;
-  state.workers = machine.workers_;
-  state.courses = machine.courses_;
-  state.connections = machine.connections_;
-  state.crossbars = machine.crossbars_;
-  if (!machine.crossbars_.empty()) state.waits = machine.waits_;
-  state.far_slots = machine.far_slots_;
-  state.slot_payload = machine.slot_payload_;
-  state.legs = machine.legs_;
-  state.flights = machine.flights_;
-  state.links = machine.transit_.links.all();
-  state.idle_times = machine.transit_.links.idle();
-  state.threads = machine.threads_;
-  state.idle = machine.idle_;
-  state.idle_seen = machine.idle_seen_;
-  state.sent_in_step = machine.sent_in_step_;
+  machine.save(state);
+}
+
+template <class Stamp>
+void Executor<Stamp>::save(State& state) const {
+  state.workers = workers_;
+  state.courses = courses_;
+  state.connections = connections_;
+  state.crossbars = crossbars_;
+  if (!crossbars_.empty()) state.waits = waits_;
+  state.far_slots = far_slots_;
+  state.slot_payload = slot_payload_;
+  state.legs = legs_;
+  state.flights = flights_;
+  state.links = transit_.links.all();
+  state.idle_times = transit_.links.idle();
+  state.threads = threads_;
+  state.idle = idle_;
+  state.idle_seen = idle_seen_;
+  state.sent_in_step = sent_in_step_;
+}
+
+/// The queue, which follows from the state, and the clock are the caller's.
+template <class Stamp>
+void Executor<Stamp>::restore(const State& state) {
+  workers_ = state.workers;
+  courses_ = state.courses;
+  connections_ = state.connections;
+  crossbars_ = state.crossbars;
+  if (!crossbars_.empty()) waits_ = state.waits;
+  far_slots_ = state.far_slots;
+  slot_payload_ = state.slot_payload;
+  legs_ = state.legs;
+  flights_ = state.flights;
+  for (std::uint32_t i = 0; i < state.links.size(); ++i) transit_.links[i] = state.links[i];
+  transit_.links.idle() = state.idle_times;
+  threads_ = state.threads;
+  idle_ = state.idle;
+  idle_seen_ = state.idle_seen;
+  sent_in_step_ = state.sent_in_step;
 }
 
 /// A hash of some times. Equal states have equal ones.
@@ -345,6 +370,8 @@ void Executor<Stamp>::Repetition::jump(const State& was, Executor& machine, std:
     if (machine.legs_[id].waiting > 0) machine.arm_leg(id);
 }
 
+template void Executor<PlainStamp>::save(State&) const;
+template void Executor<PlainStamp>::restore(const State&);
 template bool Executor<PlainStamp>::Repetition::may_jump(const Executor&);
 template void Executor<PlainStamp>::Repetition::watch_somebody(const Executor&);
 template Instant Executor<PlainStamp>::Repetition::floor(const Executor&);
@@ -363,6 +390,8 @@ template bool Executor<PlainStamp>::Repetition::repeats(const State&, const Exec
 template std::uint64_t Executor<PlainStamp>::Repetition::periods_ahead(const State&,
                                                                        const Executor&);
 template void Executor<PlainStamp>::Repetition::jump(const State&, Executor&, std::uint64_t);
+template void Executor<CausalStamp>::save(State&) const;
+template void Executor<CausalStamp>::restore(const State&);
 template bool Executor<CausalStamp>::Repetition::may_jump(const Executor&);
 template void Executor<CausalStamp>::Repetition::watch_somebody(const Executor&);
 template Instant Executor<CausalStamp>::Repetition::floor(const Executor&);

@@ -31,9 +31,7 @@ struct GateSpec {
 template <class Stamp>
 class Gates {
  public:
-  void add(const GateSpec& spec) {
-    gates_.push_back({spec, spec.after.workers.size() + spec.after.guests.size(), {}});
-  }
+  void add(const GateSpec& spec) { gates_.push_back({spec, awaited(spec), {}}); }
   bool empty() const { return gates_.empty(); }
 
   /// Before the run; `hold(waiters)` is called for each gate.
@@ -42,6 +40,13 @@ class Gates {
     for (const Gate& gate : gates_) hold(gate.spec.waiters);
     workers_ = held_up([](const Parties& after) -> const auto& { return after.workers; });
     guests_ = held_up([](const Parties& after) -> const auto& { return after.guests; });
+  }
+  /// As shut() left them.
+  void rewind() {
+    for (Gate& gate : gates_) {
+      gate.awaited = awaited(gate.spec);
+      gate.latest = {};
+    }
   }
   /// Opens those that wait for nobody. Here and below `start(waiters, at)` is called where a gate
   /// opens.
@@ -69,6 +74,10 @@ class Gates {
   struct HeldUp {
     std::vector<std::uint32_t> first, gates;
   };
+
+  static std::size_t awaited(const GateSpec& spec) {
+    return spec.after.workers.size() + spec.after.guests.size();
+  }
 
   /// `of(after)`: the parties of one kind.
   template <class Of>

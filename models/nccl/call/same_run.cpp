@@ -78,13 +78,13 @@ bool is_same(const P2pPlan& a, const P2pPlan& b) {
   return is_same(a.rules, b.rules) && tied(a) == tied(b);
 }
 
-/// What is one number or list.
+/// What is one number or list, the count aside.
 auto plain(const CollectiveRun& of) {
   const auto& [version, collective, algorithm, protocol, count, element_bytes, root, calls,
                in_place, channels, communicator_channels, threads, buffers, graph, members, heads,
                transport, p2p, traffic, custom, launches_in_a_row, faults] = of;
-  return std::tie(collective, count, element_bytes, root, calls, in_place, protocol, channels,
-                  members, launches_in_a_row);
+  return std::tie(collective, element_bytes, root, calls, in_place, protocol, channels, members,
+                  launches_in_a_row);
 }
 
 /// And of what the tuner says.
@@ -105,6 +105,10 @@ bool is_looked_at(const CollectiveRun& run) {
 }  // namespace
 
 bool is_same_work(const CollectiveRun& a, const CollectiveRun& b) {
+  return a.count == b.count && is_same_but_for_size(a, b);
+}
+
+bool is_same_but_for_size(const CollectiveRun& a, const CollectiveRun& b) {
   return is_looked_at(a) && is_looked_at(b) && plain(a) == plain(b) &&
          is_same(a.transport, b.transport) &&
          (a.has_algorithm() ? is_same_choice(a, b) : is_same(a.p2p, b.p2p));

@@ -10,5 +10,7 @@ namespace fabricast {
 /// do alike what they decided alike. No, too, where that is not looked at: algorithms and traffic
 /// of users, faults.
 bool is_same_work(const CollectiveRun& a, const CollectiveRun& b);
+/// The same of calls that may be of different sizes.
+bool is_same_but_for_size(const CollectiveRun& a, const CollectiveRun& b);
 
 }  // namespace fabricast

@@ -19,6 +19,7 @@ enum class TreePart : std::uint8_t { root, up, down };
 
 class TreeProgram final : public LoopProgram {
  public:
+  /// The partition outlives it, and what it says is what the partition is when it is asked.
   /// REQUIRES: every part has elements.
   explicit TreeProgram(const Partition& partition) : partition_(partition) {}
 
@@ -40,7 +41,7 @@ class TreeProgram final : public LoopProgram {
     return static_cast<std::uint32_t>(slices(role.lane));
   }
 
-  Partition partition_;
+  const Partition& partition_;
 };
 
 }  // namespace fabricast

@@ -1,5 +1,7 @@
 #include "models/nccl/run/job_draft.hpp"
 
+#include <algorithm>
+
 namespace fabricast {
 
 JobDraft::JobDraft(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan,
@@ -24,6 +26,20 @@ const CallDraft* JobDraft::any() const {
     for (const auto& works : kernels)
       if (!works.empty()) return &works.front();
   return nullptr;
+}
+
+bool JobDraft::is_resizable() const {
+  return std::ranges::all_of(drafts_, [](const auto& kernels) {
+    return std::ranges::all_of(kernels, [](const auto& works) {
+      return !works.empty() && std::ranges::all_of(works, &CallDraft::is_resizable);
+    });
+  });
+}
+
+void JobDraft::resize() {
+  for (auto& kernels : drafts_)
+    for (auto& works : kernels)
+      for (CallDraft& work : works) work.resize();
 }
 
 }  // namespace fabricast

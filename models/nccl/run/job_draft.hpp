@@ -19,6 +19,10 @@ class JobDraft {
   bool is_full() const { return is_full_; }
   /// One of all; null = all calls are sends and receives.
   const CallDraft* any() const;
+  /// Whether the plan's partitions may become those of another size; then resize() says that they
+  /// have. Runs and symmetry stay, but for the count. REQUIRES: the same channels have parts.
+  bool is_resizable() const;
+  void resize();
   /// Of a stream's kernel, one for each of its works; none of sends and receives.
   const std::deque<CallDraft>& of(std::size_t stream, std::size_t kernel) const {
     return drafts_[stream][kernel];

@@ -1,10 +1,13 @@
 #include "models/nccl/run/period.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/nccl/call/launch.hpp"
+#include "models/nccl/call/same_run.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/job_plan.hpp"
@@ -56,30 +59,35 @@ std::vector<Stream> queued(const Cluster& cluster, const SoftwareCosts& software
   return out;
 }
 
+/// Calls in a row, and what is there for them already.
+struct Row {
+  std::vector<Stream>& streams;  ///< of one run each; for as many rounds as are asked for
+  const JobPlan& plan;
+  Prepared prepared = {};
+};
+
 /// Slices of one call of each stream.
-std::uint64_t slices_once(const Cluster& cluster, const SoftwareCosts& software,
-                          std::vector<Stream>& streams, const JobPlan& plan,
-                          const JobDraft* draft) {
-  for (Stream& stream : streams) stream.rounds = 1;
-  return job_size(cluster, software, streams, plan, draft).simulated;
+std::uint64_t slices_once(const Cluster& cluster, const SoftwareCosts& software, const Row& row) {
+  for (Stream& stream : row.streams) stream.rounds = 1;
+  return job_size(cluster, software, row.streams, row.plan, row.prepared.draft).simulated;
 }
 
 /// Of each stream, the CPU aside; nothing where four calls in a row are more than `most` slices,
-/// of which one call of each stream has `once`. `draft`: of the plan, if there is one.
+/// of which one call of each stream has `once`.
 std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
-                                                      const SoftwareCosts& software,
-                                                      std::vector<Stream>& streams,
-                                                      const JobPlan& plan, const JobDraft* draft,
+                                                      const SoftwareCosts& software, Row row,
                                                       std::uint64_t once, std::uint64_t most,
                                                       const SimulationOptions& options) {
   if (once * kFewCalls > most) return std::nullopt;
   std::optional<JobDraft> own;
-  if (draft == nullptr) draft = &own.emplace(cluster, software, plan, !options.fold);
+  if (row.prepared.draft == nullptr)
+    row.prepared.draft = &own.emplace(cluster, software, row.plan, !options.fold);
   std::vector<Duration> out;
   for (const int calls : {kFewCalls, kManyCalls}) {
     if (once * static_cast<std::uint64_t>(calls) > most) break;
-    for (Stream& stream : streams) stream.rounds = calls;
-    const StreamsResult result = simulate_planned(cluster, software, streams, plan, options, draft);
+    for (Stream& stream : row.streams) stream.rounds = calls;
+    const StreamsResult result =
+        simulate_planned(cluster, software, row.streams, row.plan, options, row.prepared);
     out.clear();
     bool all_steady = true;
     for (const StreamResult& stream : result.streams) {
@@ -121,9 +129,9 @@ std::vector<Duration> hidden_of_smaller(const Cluster& cluster, const SoftwareCo
     }
     std::vector<Stream> streams = queued(cluster, software, smaller);
     const JobPlan plan = plan_job(cluster, streams);
-    const std::uint64_t once = slices_once(cluster, software, streams, plan, nullptr);
-    const auto periods =
-        periods_in_a_row(cluster, software, streams, plan, nullptr, once, most, options);
+    const Row row{streams, plan};
+    const std::uint64_t once = slices_once(cluster, software, row);
+    const auto periods = periods_in_a_row(cluster, software, row, once, most, options);
     if (!periods) continue;
     const StreamsResult alone = simulate(cluster, software, streams_of(smaller), options);
     for (std::size_t i = 0; i < out.size(); ++i)
@@ -139,16 +147,14 @@ SimulationOptions plain(SimulationOptions options) {
   return options;
 }
 
-/// `alone`: by stream. `draft`: of the plan, if there is one.
+/// `alone`: by stream.
 std::vector<Duration> periods(const Cluster& cluster, const SoftwareCosts& software,
                               std::span<const CollectiveRun> runs,
-                              const std::vector<Duration>& alone, std::vector<Stream>& streams,
-                              const JobPlan& plan, const JobDraft* draft,
+                              const std::vector<Duration>& alone, const Row& row,
                               const SimulationOptions& options) {
   std::vector<Duration> out = alone;
-  const std::uint64_t once = slices_once(cluster, software, streams, plan, draft);
-  if (const auto in_a_row =
-          periods_in_a_row(cluster, software, streams, plan, draft, once, kSlicesMax, options)) {
+  const std::uint64_t once = slices_once(cluster, software, row);
+  if (const auto in_a_row = periods_in_a_row(cluster, software, row, once, kSlicesMax, options)) {
     out = *in_a_row;
   } else {
     const std::uint64_t most = std::clamp(once / 2, kSlicesMax, kSlicesOfSmaller);
@@ -160,16 +166,23 @@ std::vector<Duration> periods(const Cluster& cluster, const SoftwareCosts& softw
   return out;
 }
 
-/// As the one without a draft. `draft`: of calls in a row, if there is one.
+/// The same channels have parts, whatever their sizes.
+bool has_channels_of(const Partition& a, const Partition& b) {
+  return a.element_bytes == b.element_bytes && a.shape == b.shape && a.is_strided == b.is_strided &&
+         std::ranges::equal(a.parts, b.parts, {}, &ChannelPart::channel, &ChannelPart::channel);
+}
+
+/// Whether calls in a row may take another time than one alone.
+bool overlaps(const CollectiveRun& run, const SimulationResult& alone) {
+  return run.faults.outages.empty() && is_apart(alone.rank_finish, alone.time);
+}
+
+/// REQUIRES: overlaps(). `row`: of the run.
 Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
-                   const Symmetry& symmetry, const SimulationResult& alone, const JobDraft* draft,
+                   const SimulationResult& alone, const Row& row,
                    const SimulationOptions& options) {
-  if (!run.faults.outages.empty() || !is_apart(alone.rank_finish, alone.time)) return alone.time;
-  const std::span<const CollectiveRun> runs(&run, 1);
-  std::vector<Stream> streams = queued(cluster, software, runs);
-  const JobPlan plan = plan_job(cluster, streams.front(), symmetry);
   const Duration in_a_row =
-      periods(cluster, software, runs, {alone.time}, streams, plan, draft, plain(options)).front();
+      periods(cluster, software, {&run, 1}, {alone.time}, row, plain(options)).front();
   return std::max(in_a_row, std::min(busiest(cluster, alone), alone.time));
 }
 
@@ -178,7 +191,10 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
 Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
                    const Symmetry& symmetry, const SimulationResult& alone,
                    const SimulationOptions& options) {
-  return period_of(cluster, software, run, symmetry, alone, nullptr, options);
+  if (!overlaps(run, alone)) return alone.time;
+  std::vector<Stream> streams = queued(cluster, software, {&run, 1});
+  const JobPlan plan = plan_job(cluster, streams.front(), symmetry);
+  return period_of(cluster, software, run, alone, {streams, plan}, options);
 }
 
 std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& software,
@@ -195,7 +211,7 @@ std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& so
   if (!any_apart || any_outages) return times;
   std::vector<Stream> streams = queued(cluster, software, groups);
   const JobPlan plan = plan_job(cluster, streams);
-  return periods(cluster, software, groups, times, streams, plan, nullptr, plain(options));
+  return periods(cluster, software, groups, times, {streams, plan}, plain(options));
 }
 
 std::uint64_t slices_in_a_row(std::uint64_t slices) {
@@ -214,15 +230,69 @@ Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
 
 Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
                        const CollectiveRun& run, const Symmetry& symmetry) {
+  return SizesInARow(cluster, software, false).of(run, symmetry);
+}
+
+/// A call, alone and in a row.
+struct SizesInARow::Built {
+  Built(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
+        const Symmetry& symmetry)
+      : once{{run}, {}},
+        row(queued(cluster, software, {&run, 1})),
+        plan(plan_job(cluster, once, symmetry)),
+        draft(cluster, software, plan, false) {}
+
+  /// The only call of the plan; null: there are several, or none.
+  QueuedWork* work() {
+    std::vector<Kernel>& kernels = plan.streams.front().kernels;
+    return kernels.size() == 1 && kernels.front().works.size() == 1 ? &kernels.front().works.front()
+                                                                    : nullptr;
+  }
+
+  /// Becomes the same call of another size; false where that has to be built.
+  bool resize(const CollectiveRun& run, const Symmetry& symmetry) {
+    QueuedWork* const known = work();
+    if (known == nullptr || !draft.is_resizable() || known->symmetry.moves != symmetry.moves ||
+        !is_same_but_for_size(*known->run, run))
+      return false;
+    Partition partition = partition_of(run, plan.streams.front().members);
+    if (!has_channels_of(partition, known->partition)) return false;
+    known->partition = std::move(partition);
+    once.runs.front() = row.front().runs.front() = run;
+    draft.resize();
+    return true;
+  }
+
+  Stream once;
+  std::vector<Stream> row;
+  JobPlan plan;
+  JobDraft draft;
+  KeptMachines machines;
+};
+
+SizesInARow::SizesInARow(const Cluster& cluster, const SoftwareCosts& software, bool keeps)
+    : cluster_(cluster), software_(software), keeps_(keeps) {}
+
+SizesInARow::~SizesInARow() = default;
+
+bool SizesInARow::gains(const CollectiveRun& a, const CollectiveRun& b) {
+  return a.has_algorithm() && a.algorithm == Algorithm::tree && is_same_but_for_size(a, b);
+}
+
+Duration SizesInARow::of(const CollectiveRun& run, const Symmetry& symmetry) {
+  if (!built_ || !built_->resize(run, symmetry))
+    built_ = std::make_unique<Built>(cluster_, software_, run, symmetry);
   SimulationOptions options;
   options.fold = options.fast_forward = true;
-  const Stream once{{run}, {}};
-  const JobPlan plan = plan_job(cluster, once, symmetry);
-  const JobDraft draft(cluster, software, plan, false);
-  const SimulationResult alone = simulate_planned(cluster, software, once, plan, options, &draft);
+  const Prepared prepared{&built_->draft,
+                          keeps_ && built_->draft.is_resizable() ? &built_->machines : nullptr};
+  const SimulationResult alone =
+      simulate_planned(cluster_, software_, built_->once, built_->plan, options, prepared);
   // Calls in a row have the same unless GPUs of a node are merged, which need not start alike.
-  return period_of(cluster, software, run, symmetry, alone, symmetry.merges_gpus ? nullptr : &draft,
-                   options);
+  if (symmetry.merges_gpus)
+    return fabricast::period_of(cluster_, software_, run, symmetry, alone, options);
+  if (!overlaps(run, alone)) return alone.time;
+  return period_of(cluster_, software_, run, alone, {built_->row, built_->plan, prepared}, options);
 }
 
 }  // namespace fabricast

@@ -2,6 +2,7 @@
 // The clock of nccl-tests: it queues calls on a stream and divides. Where ranks do not all end at
 // once the next call hides part of the last one, so that a call in a row takes less than one alone.
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -39,5 +40,29 @@ Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
 /// REQUIRES: it is what find_symmetry() says.
 Duration time_in_a_row(const Cluster& cluster, const SoftwareCosts& software,
                        const CollectiveRun& run, const Symmetry& symmetry);
+
+/// The same of one call after another, on one cluster. Where a call is the one before but for its
+/// size, and its algorithm does the same for all sizes, what was built for that one is used again.
+class SizesInARow {
+ public:
+  /// `keeps`: there are going to be several such calls. The others outlive this.
+  SizesInARow(const Cluster& cluster, const SoftwareCosts& software, bool keeps);
+  ~SizesInARow();
+
+  /// Whether one of them after the other takes less than both apart, if their symmetry has the same
+  /// moves.
+  static bool gains(const CollectiveRun& a, const CollectiveRun& b);
+
+  /// REQUIRES: it is what find_symmetry() says.
+  Duration of(const CollectiveRun& run, const Symmetry& symmetry);
+
+ private:
+  struct Built;
+
+  const Cluster& cluster_;
+  const SoftwareCosts& software_;
+  bool keeps_;
+  std::unique_ptr<Built> built_;
+};
 
 }  // namespace fabricast

@@ -63,9 +63,8 @@ struct OneCall {
   using Result = SimulationResult;
   static constexpr Launching kLaunching = Launching::left_out;
 
-  static Result run(const typename StreamMachine<Stamp>::Setting& setting,
+  static Result run(StreamMachine<Stamp>& machine, const typename StreamMachine<Stamp>::Setting&,
                     const SimulationOptions& options) {
-    StreamMachine<Stamp> machine(setting);
     run_machine(machine, options);
     Result out;
     const Stamp end = machine.makespan();
@@ -85,9 +84,9 @@ struct AllCalls {
   using Result = StreamsResult;
   static constexpr Launching kLaunching = Launching::as_gates;
 
-  static Result run(const typename StreamMachine<Stamp>::Setting& setting,
+  static Result run(StreamMachine<Stamp>& machine,
+                    const typename StreamMachine<Stamp>::Setting& setting,
                     const SimulationOptions& options) {
-    StreamMachine<Stamp> machine(setting);
     run_machine(machine, options);
     Result out;
     const Losses& losses = machine.losses();
@@ -174,22 +173,27 @@ class Folding {
 /// The run, in the kind of time that it needs.
 template <template <class> class What>
 auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<const Stream> streams,
-            const Folding& folding, const JobDraft* draft, const SimulationOptions& options) {
+            const Folding& folding, const Prepared& prepared, const SimulationOptions& options) {
+  const JobDraft* const draft = prepared.draft;
   const bool fits =
       draft != nullptr && !options.network.carries() && draft->is_full() == folding.is_full();
-  const auto setting = [&]<class Stamp>(Carrier* carrier) {
-    typename StreamMachine<Stamp>::Setting out{
+  const auto run_with = [&]<class Stamp>(Carrier* carrier, KeptMachines* kept, Stamp) {
+    typename StreamMachine<Stamp>::Setting setting{
         cluster,           software, streams, folding.plan(), What<Stamp>::kLaunching,
         folding.is_full(), carrier};
-    if (fits) out.draft = draft;
-    return out;
+    if (fits) setting.draft = draft;
+    if constexpr (!Stamp::kCausal) {
+      if (fits && kept != nullptr) return What<Stamp>::run(kept->of(setting), setting, options);
+    }
+    StreamMachine<Stamp> machine(setting);
+    return What<Stamp>::run(machine, setting, options);
   };
   const auto run = [&] {
     if (!options.network.carries() && !options.explain && !loses(streams))
-      return What<PlainStamp>::run(setting.template operator()<PlainStamp>(nullptr), options);
+      return run_with(nullptr, prepared.machines, PlainStamp{});
     std::unique_ptr<Carrier> carrier;
     if (options.network.carries()) carrier = make_carrier(cluster, options.network);
-    return What<CausalStamp>::run(setting.template operator()<CausalStamp>(carrier.get()), options);
+    return run_with(carrier.get(), nullptr, CausalStamp{});
   };
   auto result = run();
   result.why_not_folded = folding.why_not();
@@ -231,7 +235,7 @@ void list_kernels(std::span<const Stream> streams, const StreamsResult& result,
 
 SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& software,
                                   const Stream& stream, const JobPlan& plan,
-                                  const SimulationOptions& options, const JobDraft* draft) {
+                                  const SimulationOptions& options, const Prepared& prepared) {
   const CollectiveRun& run = stream.runs.front();
   check(run, options);
   const Members& members = plan.streams.front().members;
@@ -241,7 +245,7 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
     result.rank_finish.resize(1);
     result.nodes_simulated = 1;
   } else {
-    result = run_as<OneCall>(cluster, software, {&stream, 1}, folding, draft, options);
+    result = run_as<OneCall>(cluster, software, {&stream, 1}, folding, prepared, options);
     if (run.has_algorithm()) result.partition = partition_of(run, members);
   }
   if (options.timeline != nullptr && members.ranks() > 1 && !result.losses.gave_up)
@@ -297,16 +301,16 @@ StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
 StreamsResult simulate(const Cluster& cluster, const SoftwareCosts& software,
                        std::span<const Stream> streams, const JobPlan& plan,
                        const SimulationOptions& options) {
-  return simulate_planned(cluster, software, streams, plan, options, nullptr);
+  return simulate_planned(cluster, software, streams, plan, options, {});
 }
 
 StreamsResult simulate_planned(const Cluster& cluster, const SoftwareCosts& software,
                                std::span<const Stream> streams, const JobPlan& plan,
-                               const SimulationOptions& options, const JobDraft* draft) {
+                               const SimulationOptions& options, const Prepared& prepared) {
   for (const Stream& stream : streams)
     for (const CollectiveRun& run : stream.runs) check(run, options);
   const Folding folding(cluster, plan, options);
-  StreamsResult result = run_as<AllCalls>(cluster, software, streams, folding, draft, options);
+  StreamsResult result = run_as<AllCalls>(cluster, software, streams, folding, prepared, options);
   if (options.timeline != nullptr && !result.losses.gave_up) {
     *options.timeline = watch(cluster, software, streams, folding.plan(), options,
                               Launching::as_gates, result, result.time);

@@ -49,6 +49,9 @@ class StreamMachine {
   /// Looks for repetition from this event on.
   void fast_forward(std::uint64_t first_look);
   void run(const std::function<void(double)>& progress);
+  /// See Executor. REQUIRES: collectives, of a draft that may be resized before each run.
+  void keep_start() { executor_.keep_start(); }
+  void rewind() { executor_.rewind(); }
 
   // Results.
   RunFacts facts(Duration time) const;

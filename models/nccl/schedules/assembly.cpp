@@ -184,6 +184,22 @@ void Assembly::add_rank(std::uint32_t worker, int rank, std::uint64_t slices) {
   has_merged_ = true;
 }
 
+void Assembly::end_lane(std::uint32_t lane) {
+  assert(is_resizable() && merged_ == 0);
+  handlers_.resize(partition_.parts.size());
+  const std::uint64_t slices = slices_of_lane_(lane);
+  handlers_[lane].workers += (slices_ - std::exchange(slices_told_, slices_)) / slices;
+  handlers_[lane].proxies += (forwarded_ - std::exchange(forwarded_told_, forwarded_)) / slices;
+}
+
+void Assembly::resize() {
+  slices_ = forwarded_ = 0;
+  for (std::uint32_t lane = 0; lane < handlers_.size(); ++lane) {
+    slices_ += handlers_[lane].workers * slices_of_lane_(lane);
+    forwarded_ += handlers_[lane].proxies * slices_of_lane_(lane);
+  }
+}
+
 std::uint32_t Assembly::slowed_class(std::uint32_t worker_class, double speed) {
   const auto [at, is_new] = slowed_classes_.try_emplace({worker_class, speed}, 0);
   if (is_new) {

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "models/hardware/cluster/cluster.hpp"
@@ -160,6 +162,17 @@ class Assembly {
 
   Duration latency(const std::vector<LinkId>& links) const;
 
+  // A schedule that is the same for all sizes, but for what its programs read in the partition:
+  /// says so before it adds anything. All workers and proxies of a lane handle `slices(lane)`.
+  void sized_by(std::function<std::uint64_t(std::uint32_t lane)> slices) {
+    slices_of_lane_ = std::move(slices);
+  }
+  /// What was added since the last call of this is all of this lane.
+  void end_lane(std::uint32_t lane);
+  bool is_resizable() const { return slices_of_lane_ != nullptr; }
+  /// The partition has become that of another size. REQUIRES: is_resizable(); the same channels.
+  void resize();
+
   /// Keeps a program for as long as the machine may run it.
   template <class P>
   const P& keep(std::unique_ptr<P> program) {
@@ -270,6 +283,13 @@ class Assembly {
   std::map<std::pair<std::uint32_t, double>, std::uint32_t> slowed_classes_;
   std::map<std::uint32_t, double> speeds_;  ///< of workers of slow GPUs
   std::uint64_t slices_ = 0, merged_ = 0, forwarded_ = 0, shared_ = 0, shared_simulated_ = 0;
+  /// Of a resizable schedule, by lane: how many handle its slices.
+  struct Handlers {
+    std::uint64_t workers = 0, proxies = 0;
+  };
+  std::function<std::uint64_t(std::uint32_t)> slices_of_lane_;
+  std::vector<Handlers> handlers_;
+  std::uint64_t slices_told_ = 0, forwarded_told_ = 0;  ///< of what has been added up to end_lane()
 };
 
 /// What a schedule keeps for each place, or for each node of a lane: for one that is not simulated

@@ -44,6 +44,9 @@ class CallDraft {
   /// folded as the draft's; the draft outlives the machine.
   BuiltCall build_on(Machine& machine, SimulatedLinks& links,
                      std::optional<std::uint32_t> first_thread) const;
+  /// See Assembly. Machines on which it was built run the other size, too, when they are rewound.
+  bool is_resizable() const { return assembly_.is_resizable(); }
+  void resize() { assembly_.resize(); }
   /// Whether it runs on the threads of the ranks' proxies alone, which all calls share.
   bool shares_threads() const {
     return blueprint_.threads() == static_cast<std::uint32_t>(assembly_.ranks_simulated());

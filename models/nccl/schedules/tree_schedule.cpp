@@ -22,6 +22,7 @@ class TreeSchedule {
         links_(assembly.partition().parts.size()) {}
 
   void add() {
+    assembly_.sized_by([&program = program_](std::uint32_t lane) { return program.slices(lane); });
     const auto rank_at = [this](std::uint32_t lane, int place) {
       const int searched = channel(lane) % run().graph.channel_count(), gpus = assembly_.gpus();
       const GraphChannel& chain = run().graph.channels[static_cast<std::size_t>(searched)];
@@ -32,12 +33,14 @@ class TreeSchedule {
         for (const BlockPlace& place : alike) add_up(place);
         for (const BlockPlace& place : alike) add_down(place);
       });
+      assembly_.end_lane(lane);
     }
     for (const std::uint32_t lane : assembly_.lanes()) {
       assembly_.each_place(lane, rank_at, [this](std::span<const BlockPlace> alike) {
         for (std::size_t child = 0; child < TreeLinks{}.down.size(); ++child)
           for (const BlockPlace& place : alike) connect(place, child);
       });
+      assembly_.end_lane(lane);
     }
   }
 

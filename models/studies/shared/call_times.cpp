@@ -103,20 +103,47 @@ void CallTimes::simulate(const std::vector<const TimeRecipe*>& recipes) {
   const std::vector<std::size_t> twins = take_twins(order);
   std::ranges::stable_sort(order, std::greater{},
                            [&](std::size_t i) { return calls_[i].size->simulated; });
-  for_each_(order.size(), [&](std::size_t i) {
-    Call& call = calls_[order[i]];
-    call.time_us =
-        microseconds_of(time_in_a_row(*call.cluster, *call.software, call.run, call.symmetry));
-    call.run = {};
-    call.symmetry = {};
-    call.is_simulated = true;
-  });
+  const std::vector<std::vector<std::size_t>> families = families_of(order);
+  for_each_(families.size(), [&](std::size_t i) { simulate_family(families[i]); });
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     calls_[i].time_us = calls_[twins[i]].time_us;
     calls_[i].is_simulated = calls_[twins[i]].is_simulated;
   }
   simulated_ += order.size();
   slices_ += slices_of(order);
+}
+
+std::vector<std::vector<std::size_t>> CallTimes::families_of(
+    const std::vector<std::size_t>& order) const {
+  std::vector<std::vector<std::size_t>> out;
+  std::map<std::pair<const Cluster*, const SoftwareCosts*>, std::vector<std::size_t>> by_place;
+  for (const std::size_t i : order) {
+    const Call& call = calls_[i];
+    std::vector<std::size_t>& there = by_place[{call.cluster, call.software}];
+    const auto family = std::ranges::find_if(there, [&](std::size_t number) {
+      const Call& first = calls_[out[number].front()];
+      return SizesInARow::gains(first.run, call.run) && first.symmetry.moves == call.symmetry.moves;
+    });
+    if (family != there.end()) {
+      out[*family].push_back(i);
+      continue;
+    }
+    if (SizesInARow::gains(call.run, call.run)) there.push_back(out.size());
+    out.push_back({i});
+  }
+  return out;
+}
+
+void CallTimes::simulate_family(const std::vector<std::size_t>& family) {
+  const Call& first = calls_[family.front()];
+  SizesInARow row(*first.cluster, *first.software, family.size() > 1);
+  for (const std::size_t i : family) {
+    Call& call = calls_[i];
+    call.time_us = microseconds_of(row.of(call.run, call.symmetry));
+    call.run = {};
+    call.symmetry = {};
+    call.is_simulated = true;
+  }
 }
 
 std::vector<std::size_t> CallTimes::take_twins(std::vector<std::size_t>& order) const {

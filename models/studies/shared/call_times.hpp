@@ -86,6 +86,9 @@ class CallTimes {
   /// The calls that these need and have no time yet, each once.
   std::vector<std::size_t> needed(const std::vector<const TimeRecipe*>& recipes) const;
   std::uint64_t slices_of(const std::vector<std::size_t>& calls) const;
+  /// Calls that are the same but for their size, for one thread to simulate one after another.
+  std::vector<std::vector<std::size_t>> families_of(const std::vector<std::size_t>& order) const;
+  void simulate_family(const std::vector<std::size_t>& family);
   /// Leaves the first of calls that are the same work. Of every call: the one whose time it has.
   std::vector<std::size_t> take_twins(std::vector<std::size_t>& order) const;
 

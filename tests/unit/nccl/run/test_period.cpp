@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "models/io/topologies/load.hpp"
 #include "models/nccl/call/launch.hpp"
@@ -11,8 +12,10 @@
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/period.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
+#include "tests/unit/nccl/fold_cases.hpp"
 
 using namespace fabricast;
+using fabricast::testing::Dice;
 
 namespace {
 
@@ -84,6 +87,30 @@ TEST_CASE("period: never longer than a call alone, never shorter than its busies
         CHECK(time_in_a_row(machines.cluster, machines.parts.software, run) == period);
       }
     }
+  }
+}
+
+TEST_CASE(
+    "period: calls of many sizes, one after another, take what each of them takes by itself") {
+  // Sizes at random, so that what was built for the call before is used again, and is not: other
+  // channels, protocols, a fold less. Calls of 1 GiB jump ahead.
+  Dice random(7);
+  for (const char* topology : {"dgx-h100", "dgx-a100"}) {
+    const Machines machines(topology, 4);
+    const SoftwareCosts& software = machines.parts.software;
+    SizesInARow sizes(machines.cluster, software, true);
+    CollectiveRun before;
+    int again = 0;
+    for (int tried = 0; tried < 256; ++tried) {
+      const std::int64_t count = (std::int64_t{1} << random.pick(0, 27)) + random.pick(0, 2);
+      CollectiveRun run = machines.run(Collective::all_reduce, count);
+      CAPTURE(count);
+      again += SizesInARow::gains(before, run) ? 1 : 0;
+      CHECK(sizes.of(run, find_symmetry(machines.cluster, run)) ==
+            time_in_a_row(machines.cluster, software, run));
+      before = std::move(run);
+    }
+    CHECK(again > 16);
   }
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("streams folded = full, to the picosecond, for every rank and link") {
     CHECK(job_size(cluster, parts.software, streams, plan, &draft).simulated == size.simulated);
     for (int run = 0; run < 2; ++run) {
       const StreamsResult built = simulate_planned(cluster, parts.software, streams, plan,
-                                                   options(true, false, explain), &draft);
+                                                   options(true, false, explain), {&draft});
       CHECK(built.digest == got.digest);
       CHECK(built.events == got.events);
       CHECK(built.time == got.time);
