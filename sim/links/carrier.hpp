@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/base/fifo.hpp"
+#include "sim/base/queues.hpp"
 #include "sim/base/stamp.hpp"
 #include "sim/base/units.hpp"
 
@@ -44,17 +44,16 @@ class Carriage {
   bool empty() const { return count_ == 0; }
 
   void put(std::uint32_t way, const Flight& flight) {
-    if (way >= ways_.size()) ways_.resize(way + std::size_t{1});
-    ways_[way].push(flight);
+    ways_.push(way, flight);
     ++count_;
   }
   Flight take(std::uint32_t way) {
     --count_;
-    return ways_[way].pop();
+    return ways_.pop(way);
   }
 
  private:
-  std::vector<Fifo<Flight>> ways_;
+  Queues<Flight> ways_;
   std::size_t count_ = 0;
 };
 

@@ -255,6 +255,8 @@ class Exchange final : public Guest<Stamp> {
     std::int64_t bytes = 0, chunk = 0;
     std::uint32_t to = 0;
     std::uint32_t tag = 0;
+    std::uint32_t carried = kNone;   ///< the carrier's way that its last chunk took
+    std::uint32_t carried_from = 0;  ///< from this hop on
   };
 
   using MoreSlots = std::array<Stamp, 2 * kSlotsMax - kCloseSlots>;

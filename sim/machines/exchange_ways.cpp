@@ -187,13 +187,17 @@ bool Exchange<Stamp>::hand_over(std::uint32_t block, Flight& flight, const std::
   const std::uint32_t begin = flight.hop;
   while (flight.hop != end && transit_.is_carried(hops[flight.hop])) ++flight.hop;
   if (flight.hop == begin) return false;
-  const Remains& rest = remains_[flight.message];
-  const auto [way, is_new] =
-      carried_ways_.try_emplace({block, rest.to, schedule_.connection(block, rest.tag), begin}, 0);
   Carrier& carrier = *transit_.carrier;
-  if (is_new) way->second = carrier.add_way({hops + begin, std::size_t{flight.hop} - begin});
-  carriage_.put(way->second, flight);
-  transit_.hand_over(way->second, std::max(queue_.now(), carrier.now()), flight.wire);
+  Remains& rest = remains_[flight.message];
+  if (rest.carried == kNone || rest.carried_from != begin) {
+    const auto [way, is_new] = carried_ways_.try_emplace(
+        {block, rest.to, schedule_.connection(block, rest.tag), begin}, 0);
+    if (is_new) way->second = carrier.add_way({hops + begin, std::size_t{flight.hop} - begin});
+    rest.carried = way->second;
+    rest.carried_from = begin;
+  }
+  carriage_.put(rest.carried, flight);
+  transit_.hand_over(rest.carried, std::max(queue_.now(), carrier.now()), flight.wire);
   return true;
 }
 

@@ -21,6 +21,7 @@ std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
     step = std::max(step, cluster_.link(LinkId{link & kLinkBits}).latency);
   }
   way.latency += step;
+  way.first_route = static_cast<std::uint32_t>(routes_.size());
   std::map<std::uint32_t, std::vector<std::uint32_t>> routes;  // by mark
   for (const std::uint32_t link : links)
     routes[link & ~(kBeside | kLinkBits)].push_back(link & kLinkBits);
@@ -30,7 +31,8 @@ std::uint32_t FabricCarrier::add_way(std::span<const std::uint32_t> links) {
 
 void FabricCarrier::add_route(std::uint32_t way, std::uint32_t mark,
                               const std::vector<std::uint32_t>& links) {
-  ways_[way].routes.push_back({mark, static_cast<std::uint32_t>(way_of_pair_.size())});
+  ++ways_[way].routes;
+  routes_.push_back({mark, static_cast<std::uint32_t>(way_of_pair_.size())});
   std::uint32_t& number = queue_pairs_[{links.front(), links.back()}];
   for (int i = 0; i < plan_.queue_pairs; ++i) {
     way_of_pair_.push_back(way);
@@ -60,36 +62,36 @@ std::vector<std::vector<std::uint32_t>> FabricCarrier::routes(
 
 void FabricCarrier::send(std::uint32_t id, Instant at, Bytes wire) {
   Way& way = ways_[id];
-  const std::uint64_t slice = way.first + way.slices.size();
-  way.slices.push({0, at});
-  for (const Route& route : way.routes) {
+  const std::uint64_t number = way.sent++;
+  Slice& slice = slices_.push(id, {0, at});
+  for (std::uint32_t i = 0; i < way.routes; ++i) {
+    const Route& route = routes_[way.first_route + i];
     const Bytes piece = piece_of(route.mark, wire);
-    if (piece.count > 0 || way.routes.size() == 1) post_route(id, route, slice, at, piece);
+    if (piece.count > 0 || way.routes == 1) post_route(route, number, slice, at, piece);
   }
-  if (way.slices.back().parts > 0) return;
+  if (slice.parts > 0) return;
   // Nothing but an empty slice: its first piece tells of it.
-  post_route(id, way.routes.front(), slice, at, {});
+  post_route(routes_[way.first_route], number, slice, at, {});
 }
 
 /// Over one queue pair, or split over all of them.
-void FabricCarrier::post_route(std::uint32_t id, const Route& route, std::uint64_t slice,
-                               Instant at, Bytes wire) {
+void FabricCarrier::post_route(const Route& route, std::uint64_t number, Slice& slice, Instant at,
+                               Bytes wire) {
   // NCCL splits into multiples of this (src/transport/net_ib.cc, ncclIbMultiSend).
   constexpr std::int64_t kAlign = 128;
-  Way& way = ways_[id];
   const auto pairs = static_cast<std::uint32_t>(plan_.queue_pairs);
   if (!plan_.split) {
-    ++way.slices.back().parts;
-    const auto turn = static_cast<std::uint32_t>(slice % pairs);
-    return post({route.first_pair + turn, slice, wire}, at);
+    ++slice.parts;
+    const auto turn = static_cast<std::uint32_t>(number % pairs);
+    return post({route.first_pair + turn, number, wire}, at);
   }
   const std::int64_t piece = ((wire.count + pairs - 1) / pairs + kAlign - 1) / kAlign * kAlign;
   std::int64_t left = wire.count;
   for (std::uint32_t i = 0; i < pairs && (i == 0 || left > 0); ++i) {
-    ++way.slices.back().parts;
+    ++slice.parts;
     const Bytes part{std::min(piece, left)};
     left -= part.count;
-    post({route.first_pair + i, slice, part}, at);
+    post({route.first_pair + i, number, part}, at);
   }
 }
 
@@ -97,15 +99,14 @@ void FabricCarrier::done(std::uint32_t queue_pair, std::uint64_t number, Instant
   mix_digest(digest_, (static_cast<std::uint64_t>(at.ps) << 20) ^ queue_pair);
   const std::uint32_t id = way_of_pair_[queue_pair];
   Way& way = ways_[id];
-  Slice& slice = way.slices[number - way.first];
+  Slice& slice = slices_.at(id, number - way.first);
   slice.at = std::max(slice.at, at);
   --slice.parts;
-  while (!way.slices.empty() && way.slices.front().parts == 0) {
-    const Instant arrived = way.slices.front().at;
+  while (!slices_.empty(id) && slices_.front(id).parts == 0) {
+    const Instant arrived = slices_.pop(id).at;
     arrivals_.emplace_back(id, arrived);
-    way.slices.pop();
     ++way.first;
-    if (!way.slices.empty()) way.slices.front().at = std::max(way.slices.front().at, arrived);
+    if (!slices_.empty(id)) slices_.front(id).at = std::max(slices_.front(id).at, arrived);
   }
 }
 

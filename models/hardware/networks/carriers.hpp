@@ -9,7 +9,7 @@
 
 #include "models/hardware/cluster/network_plan.hpp"
 #include "sim/base/digest.hpp"
-#include "sim/base/fifo.hpp"
+#include "sim/base/queues.hpp"
 #include "sim/links/carrier.hpp"
 #include "sim/links/machine.hpp"
 
@@ -67,16 +67,16 @@ class FabricCarrier : public Carrier {
   };
   struct Way {
     Duration latency;
-    std::vector<Route> routes;  ///< one, unless slices are cut into pieces
-    std::uint64_t first = 0;    ///< number of slices.front()
-    Fifo<Slice> slices;
+    std::uint32_t first_route = 0, routes = 0;  ///< one, unless slices are cut into pieces
+    std::uint64_t first = 0, sent = 0;          ///< slices: that has yet to arrive, of all
   };
 
   void add_route(std::uint32_t way, std::uint32_t mark, const std::vector<std::uint32_t>& links);
-  void post_route(std::uint32_t way, const Route& route, std::uint64_t slice, Instant at,
-                  Bytes wire);
+  void post_route(const Route& route, std::uint64_t number, Slice& slice, Instant at, Bytes wire);
 
   std::vector<Way> ways_;
+  std::vector<Route> routes_;
+  Queues<Slice> slices_;  ///< by way
   std::vector<std::uint32_t> way_of_pair_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> queue_pairs_;  ///< by port links
   std::vector<std::pair<std::uint32_t, Instant>> arrivals_, reported_;

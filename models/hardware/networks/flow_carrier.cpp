@@ -8,6 +8,7 @@
 #include "models/hardware/networks/carriers.hpp"
 #include "models/hardware/networks/fabric_nets.hpp"
 #include "models/hardware/networks/refusals.hpp"
+#include "sim/base/fifo.hpp"
 
 namespace fabricast {
 namespace {
