@@ -11,6 +11,7 @@
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/extrapolation.hpp"
 #include "models/nccl/run/job_size.hpp"
+#include "models/nccl/symmetry/carried_folds.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/scaled.hpp"
@@ -43,6 +44,19 @@ double out_of_step(const Cluster& cluster, int more) {
   if (has_full_leaves(cluster)) return kOutOfStep;
   return kOutOfStep +
          kOutOfStepEachDoubling * std::log2(static_cast<double>(cluster.hosts()) / more);
+}
+
+/// On the chunk rung, and yet not by links alone.
+bool has_chosen_ways(const NetworkPlan& network) {
+  return network.rung == Rung::chunk && network.carries();
+}
+std::uint64_t weight_of(const NetworkPlan& network) {
+  return has_chosen_ways(network) ? kEventsOfChosenWay : 1;
+}
+/// By which the run is folded on the chunk rung.
+Symmetry on_chunk_rung(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
+                       const NetworkPlan& network) {
+  return has_chosen_ways(network) ? carried_symmetry(cluster, network, run, symmetry) : symmetry;
 }
 
 std::uint64_t share_of(std::uint64_t most, double share) {
@@ -140,7 +154,8 @@ class Measuring {
   bool is_on_chunk() const { return network_.rung == Rung::chunk; }
   /// Not of what folds: fast-forward jumps over most of that.
   std::uint64_t events_on_chunk() const {
-    if (!run_.has_algorithm()) return events_of_exchange(cluster_, software_, run_, symmetry_);
+    if (!run_.has_algorithm())
+      return weight_of(network_) * events_of_exchange(cluster_, software_, run_, symmetry_);
     if (symmetry_.copies() > 1) return 0;
     return job_size(cluster_, software_, run_, symmetry_).simulated;
   }
@@ -183,7 +198,8 @@ class FewerNodes {
 
  private:
   std::optional<MeasuredCall> measured(const PlacedCall& call, std::uint64_t most) const {
-    const Symmetry symmetry = find_symmetry(call.cluster, call.run);
+    const Symmetry symmetry =
+        on_chunk_rung(call.cluster, call.run, find_symmetry(call.cluster, call.run), call.network);
     Measuring one(call.cluster, software_, call.run, symmetry, call.network);
     const std::optional<TimeRange> time = one.taken(most);
     if (!time) return std::nullopt;
@@ -301,10 +317,12 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
   // Rings may jump over all that repeats, so that nobody knows what they take; and of trees NCCL
   // cuts chunks by the number of nodes.
   const int ranks = members_of(run, cluster.nodes()).ranks();
+  const Symmetry standing = on_chunk_rung(cluster, run, symmetry, network);
   if (network.rung == Rung::chunk &&
-      (run.has_algorithm() || is_small_exchange(run, ranks, symmetry.copies(), most)))
+      (run.has_algorithm() ||
+       is_small_exchange(run, ranks, standing.copies(), most / weight_of(network))))
     return {};
-  Measuring whole(cluster, software, run, symmetry, network);
+  Measuring whole(cluster, software, run, standing, network);
   const std::optional<std::uint64_t> events = whole.events(most / 2);
   if (events && *events <= most) return {{}, whole.simulated_on_chunk()};
   const std::optional<TimeRange> known = whole.known(most / 2);
@@ -332,7 +350,7 @@ FewerSay extrapolated_run(const Cluster& cluster, const SoftwareCosts& software,
   out.bounds.events = events.value_or(0);
   out.bounds.is_proven = false;
   out.result.time = out.bounds.middle();
-  out.result.why_not_folded = symmetry.why_not;
+  out.result.why_not_folded = standing.why_not;
   return {std::move(out), {}};
 }
 

@@ -50,5 +50,8 @@ inline constexpr double kWideBounds = 0.025;
 /// two nodes, where so many more share a NIC. Measured: all-to-alls and rings on 16 to 64 nodes.
 inline constexpr std::uint64_t kEventsOfPacket = 10, kEventsOfSentPacket = 13;
 inline constexpr std::uint64_t kEventsOfFlow = 4, kEventsOfSentFlow = 5;
+/// And what one of sends and receives takes on the chunk rung where switches choose ways (ECMP,
+/// adaptive). Measured: all-to-alls on 64 and 128 nodes.
+inline constexpr std::uint64_t kEventsOfChosenWay = 5;
 
 }  // namespace fabricast

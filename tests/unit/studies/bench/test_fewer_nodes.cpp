@@ -31,6 +31,7 @@ struct FewerAsked {
   std::int64_t bytes = 0;  ///< of sends and receives: for each peer
   NcclVersion version = kNccl2_27_7;
   std::string protocol = {};
+  std::optional<Routing> routing = {};
 };
 
 /// A row's call, with all that it points to.
@@ -40,7 +41,7 @@ class Whole {
       : software_(parts.software),
         config_(config_of(asked)),
         topology_(topology_of(config_, parts)),
-        request_(nodes_of(config_, asked.nodes)),
+        request_(nodes_of(config_, asked.nodes, asked.routing)),
         site_(site_of(topology_, config_, request_)) {
     const Communicator communicator = site_.make();
     std::int64_t bytes = asked.bytes;
@@ -72,6 +73,8 @@ class Whole {
         on_fewer_nodes(config_, software_, topology_, request_, site_.cluster, row_));
     return Narrowed{wide, bounded->bounds};
   }
+  /// On the chunk rung: by the hash of queue pairs.
+  bool has_chosen_ways() const { return network_.rung == Rung::chunk && network_.carries(); }
   Duration time() const {
     SimulationOptions options;
     options.network = network_;
@@ -86,6 +89,7 @@ class Whole {
     out.version = asked.version;
     out.gpus_per_node = asked.gpus_per_node;
     out.network.rung = asked.rung;
+    out.network.routing = asked.routing;
     if (!asked.algorithm.empty()) out.environment.set("NCCL_ALGO", asked.algorithm);
     if (!asked.protocol.empty()) out.environment.set("NCCL_PROTO", asked.protocol);
     return out;
@@ -115,6 +119,7 @@ FewerAsked random_call(Dice& random) {
   out.nodes = static_cast<int>(random.pick(16, 32));
   out.gpus_per_node = static_cast<int>(random.pick(1, 2));
   out.bytes = random.pick(16, 160) * kKiB;
+  if (out.rung == Rung::chunk && random.pick(0, 2) == 0) out.routing = Routing::ecmp;
   if (out.rung == Rung::chunk || random.pick(0, 1) == 0) return out;
   out.collective = Collective::all_reduce;
   out.algorithm = random.pick(0, 1) == 0 ? "Tree" : "Ring";
@@ -128,7 +133,7 @@ TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(28);
   constexpr int kRuns = cases(100);
-  int found = 0, narrow = 0;
+  int found = 0, narrow = 0, hashed = 0;
   std::array<int, 3> by_rung{};
   for (int tried = 0; found < kRuns && tried < 5 * kRuns; ++tried) {
     const FewerAsked asked = random_call(random);
@@ -137,11 +142,13 @@ TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
     if (!guess) continue;
     ++found;
     ++by_rung[static_cast<std::size_t>(asked.rung)];
+    hashed += whole.has_chosen_ways();
     narrow += guess->bounds.half_width() < 0.15;
     const Duration time = whole.time();
     CAPTURE(tried);
     CAPTURE(static_cast<int>(asked.rung));
     CAPTURE(asked.algorithm);
+    CAPTURE(whole.has_chosen_ways());
     CAPTURE(asked.nodes);
     CAPTURE(asked.bytes);
     CAPTURE(guess->bounds.how);
@@ -153,6 +160,7 @@ TEST_CASE("fewer nodes: the whole run's time lies between, in random runs") {
   CHECK(found == kRuns);
   CHECK(narrow >= kRuns / 10);
   for (const int times : by_rung) CHECK(times >= kRuns / 10);
+  CHECK(hashed >= kRuns / 20);
 }
 
 TEST_CASE("fewer nodes: bounds of an uneven ring narrowed by smaller ones, in random runs" *
