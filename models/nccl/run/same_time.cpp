@@ -45,7 +45,7 @@ struct Messages {
 
   /// Whether some may be above the one limit and not above the other.
   bool lie_between(Bytes x, Bytes y, const auto& counts) const {
-    const auto [less, more] = std::minmax(x, y);
+    const Bytes less = std::min(x, y), more = std::max(x, y);
     if (less == more || most <= less) return false;
     return sizes.empty() || std::ranges::any_of(sizes, [&](Bytes wire) {
              return less < wire && wire <= more && counts(wire);
