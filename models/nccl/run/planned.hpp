@@ -11,9 +11,9 @@ namespace fabricast {
 
 /// What is there already for a plan; it saves time only.
 struct Prepared {
-  const JobDraft* draft = nullptr;  ///< of the plan
-  KeptMachines* machines =
-      nullptr;  ///< of runs of the draft, to use again; none: they are not kept
+  const JobDraft* draft = nullptr;  ///< of the plan; null: there is none
+  /// Of runs of the draft, to use again; null: they are not kept.
+  KeptMachines* machines = nullptr;
 };
 
 /// REQUIRES: a stream of one run, once; a plan of as many works, each on its members. Where
