@@ -480,8 +480,8 @@ std::int64_t printed_count(Collective collective, Bytes size, int element_bytes,
 
 void check_root(const BenchConfig& config, int ranks) {
   if (config.root < ranks) return;
-  throw Error(
-      fmt::format("root {} is not a rank: there are {} (0..{})", config.root, ranks, ranks - 1));
+  throw Error(fmt::format("root {} is not a rank: there are {}", config.root, ranks),
+              fmt::format("take a root from 0 to {}", ranks - 1));
 }
 
 void check_processes(const BenchConfig& config, int gpus_per_node) {

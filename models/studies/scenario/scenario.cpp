@@ -14,7 +14,7 @@ namespace fabricast {
 
 namespace {
 
-std::vector<ScenarioRow> rows_of(const BenchResult& result) {
+std::vector<ScenarioRow> rows_of(const BenchResult& result, const BandTable& bands) {
   std::vector<ScenarioRow> out;
   for (const BenchBlock& block : result.blocks) {
     for (const BenchRow& row : block.rows) {
@@ -33,6 +33,7 @@ std::vector<ScenarioRow> rows_of(const BenchResult& result) {
       one.channels = run.channels;
       one.time_us = row.completes() ? microseconds_of(row.call_time()) : 0;
       one.busbw_GBps = row.busbw();
+      if (row.completes()) one.band = time_band(result, block, row, bands);
       one.block = &block;
       one.row = &row;
     }
@@ -87,14 +88,13 @@ struct Answerer {
 
 /// The first case is before.
 void compare_setups(const PartsCatalogue& parts, const ForEach& for_each, ScenarioResult& out) {
-  const BandTable bands = load_bands(out.scenario.parts);
   std::vector<NamedWork> works;
   for (const ScenarioCase& one : out.scenario.cases)
     works.push_back({one.name, std::get<Work>(one.ask)});
   if (works.size() == 2) {
-    out.compared = run_whatif(works[0].work, works[1].work, parts, bands, for_each);
+    out.compared = run_whatif(works[0].work, works[1].work, parts, out.bands, for_each);
   } else {
-    out.compared = compare_all(works, parts, bands, for_each);
+    out.compared = compare_all(works, parts, out.bands, for_each);
   }
 }
 
@@ -128,7 +128,8 @@ DecideConfig decide_config(const BenchConfig& config) {
 std::vector<std::vector<ScenarioRow>> ScenarioResult::rows() const {
   std::vector<std::vector<ScenarioRow>> out;
   for (const CaseAnswer& one : answers) {
-    if (const auto* simulated = std::get_if<BenchResult>(&one)) out.push_back(rows_of(*simulated));
+    if (const auto* simulated = std::get_if<BenchResult>(&one))
+      out.push_back(rows_of(*simulated, bands));
     if (const auto* decided = std::get_if<DecideResult>(&one)) out.push_back(rows_of(*decided));
   }
   return out;
@@ -149,6 +150,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const PartsCatalogue& part
                             const std::function<void(double)>& progress, const ForEach& for_each) {
   ScenarioResult out;
   out.scenario = scenario;
+  out.bands = load_bands(scenario.parts);
   if (scenario.study == Study::whatif) {
     compare_setups(parts, for_each, out);
     return out;

@@ -9,8 +9,10 @@
 #include <variant>
 #include <vector>
 
+#include "models/io/bands/bands.hpp"
 #include "models/io/report/report.hpp"
 #include "models/studies/bench/bench.hpp"
+#include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/bench/concurrent.hpp"
 #include "models/studies/decide/decide.hpp"
 #include "models/studies/whatif/whatif.hpp"
@@ -110,6 +112,7 @@ struct ScenarioRow {
   Protocol protocol{};
   int channels = 0;
   double time_us = 0, busbw_GBps = 0;  ///< 0: it does not complete
+  std::optional<TimeBand> band;        ///< of a simulated one that completes
   const BenchBlock* block = nullptr;   ///< of a simulated one
   const BenchRow* row = nullptr;
 
@@ -128,6 +131,7 @@ struct ScenarioResult {
   std::variant<std::monostate, WhatifResult, WhatifTable> compared;  ///< two setups, or more
   std::vector<Verdict> verdicts;        ///< of expectations with a bound
   std::vector<Comparison> comparisons;  ///< of expectations with a measured figure
+  BandTable bands;                      ///< of predictions by its parts
 
   /// By case; none of groups at the same time. Valid as long as this is.
   std::vector<std::vector<ScenarioRow>> rows() const;

@@ -1,8 +1,6 @@
 #include <algorithm>
 
 #include "models/io/report/columns.hpp"
-#include "models/io/topologies/calibrated.hpp"
-#include "models/studies/bench/bench_bands.hpp"
 #include "models/studies/bench/bench_text.hpp"
 #include "models/studies/decide/decide_text.hpp"
 #include "models/studies/scenario/scenario.hpp"
@@ -13,14 +11,6 @@
 namespace fabricast {
 
 namespace {
-
-/// Of a simulated row.
-std::optional<TimeBand> band_of(const CaseAnswer& answer, const ScenarioRow& row,
-                                const BandTable& bands) {
-  const auto* const bench = std::get_if<BenchResult>(&answer);
-  if (bench == nullptr || row.row == nullptr || !row.completes()) return std::nullopt;
-  return time_band(*bench, *row.block, *row.row, bands);
-}
 
 /// As the report of the study itself has them: sends and receives take no algorithm, and a
 /// protocol.
@@ -39,11 +29,10 @@ ReportTable rows_table(const ScenarioResult& result) {
   ReportTable out(
       "rows", {text("case"), kCollective, kNodes, kRanks, kSize, text("choice"), kAlgorithm,
                kProtocol, kTunedChannels, kTime, kLower, kUpper, kBusbw, flag("completes", "yes")});
-  const BandTable bands = load_bands(result.scenario.parts);
   const std::vector<std::vector<ScenarioRow>> rows = result.rows();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (const ScenarioRow& row : rows[i]) {
-      const auto band = band_of(result.answers[i], row, bands);
+      const std::optional<TimeBand>& band = row.band;
       out.add({result.scenario.cases[i].name, to_text(row.collective), row.nodes, row.ranks,
                row.requested.count, row.choice, algorithm_of(row), protocol_of(row), row.channels,
                row.completes() ? Json(row.time_us) : Json(), band ? Json(band->lower_us) : Json(),

@@ -28,9 +28,10 @@ std::string commented(const std::string& text) {
 /// One line per row of every case.
 std::string summary_text(const ScenarioResult& result) {
   TextTable table;
-  for (const std::size_t column : {1u, 2u, 3u, 6u, 7u, 8u}) table.align_right(column);
+  for (const std::size_t column : {1u, 2u, 3u, 6u, 7u, 8u, 9u, 10u}) table.align_right(column);
   table.add({"case", "nodes", "ranks", "size", "collective", "choice", "channels", "time_us",
-             "busbw_GBps"});
+             "lower_us", "upper_us", "busbw_GBps"});
+  bool has_bands = false;
   const std::vector<std::vector<ScenarioRow>> rows = result.rows();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (const ScenarioRow& row : rows[i]) {
@@ -40,10 +41,13 @@ std::string summary_text(const ScenarioResult& result) {
       table.add({result.scenario.cases[i].name, std::to_string(row.nodes),
                  std::to_string(row.ranks), to_text(row.requested),
                  std::string(to_text(row.collective)), row.choice, std::to_string(row.channels),
-                 figure(row.time_us), figure(row.busbw_GBps)});
+                 figure(row.time_us), row.band ? figure(row.band->lower_us) : "-",
+                 row.band ? figure(row.band->upper_us) : "-", figure(row.busbw_GBps)});
+      has_bands = has_bands || row.band;
     }
   }
   std::string out = table.text();
+  if (has_bands) out += "lower_us, upper_us: 80 % of measured times lie between them.\n";
   if (!result.completes()) out += "completes: no. A row without a time never ends.\n";
   std::set<std::string> said;
   for (const CaseAnswer& one : result.answers) {
@@ -82,8 +86,9 @@ std::string comparisons_text(const std::vector<Comparison>& comparisons) {
 /// The page of one case.
 struct Page {
   const ScenarioCase& asked;
+  const BandTable& bands;
 
-  std::string operator()(const BenchResult& result) const { return bench_text(result); }
+  std::string operator()(const BenchResult& result) const { return bench_text(result, bands); }
   std::string operator()(const DecideResult& result) const { return decide_text(result); }
   std::string operator()(const ConcurrentAnswer& answer) const {
     return concurrent_text(answer.cluster, std::get<ConcurrentCase>(asked.ask).asked,
@@ -105,7 +110,7 @@ std::string scenario_text(const ScenarioResult& result) {
   } else {
     for (std::size_t i = 0; i < scenario.cases.size(); ++i) {
       if (scenario.cases.size() > 1) out += fmt::format("#\n# == {} ==\n", scenario.cases[i].name);
-      out += std::visit(Page{scenario.cases[i]}, result.answers[i]);
+      out += std::visit(Page{scenario.cases[i], result.bands}, result.answers[i]);
     }
   }
   if (!result.comparisons.empty()) out += "#\n" + commented(comparisons_text(result.comparisons));

@@ -3,9 +3,12 @@
 // time that is known exactly: eight serialised launches of 4.4 us are 35.2 us.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 
+#include "models/io/topologies/calibrated.hpp"
+#include "models/studies/bench/bench_text.hpp"
 #include "models/studies/scenario/scenario.hpp"
 #include "tests/unit/error_text.hpp"
 
@@ -291,6 +294,24 @@ TEST_CASE("a summary has one line per row and each note once") {
   CHECK(text.find("a         1      8  1 KiB  all_reduce  Ring LL") != std::string::npos);
   CHECK(text.find("b         1      8  1 MiB  all_reduce") != std::string::npos);
   CHECK(text.find("out-of-place") == std::string::npos);
+}
+
+TEST_CASE("pages and summaries of a scenario have the bands of bench") {
+  const ScenarioResult whole = result_of("nodes: 2\n");
+  const auto& bench = std::get<BenchResult>(whole.answers.front());
+  CHECK(scenario_text(whole).find(bench_text(bench, load_bands({}))) != std::string::npos);
+  CHECK(bench_text(bench, load_bands({})).find("80 % of measured times") != std::string::npos);
+
+  const ScenarioResult brief = result_of("nodes: 2\nreport: summary\n");
+  const ScenarioRow row = brief.rows().front().front();
+  REQUIRE(row.band);
+  CHECK(row.band->lower_us <= row.time_us);
+  CHECK(row.band->upper_us >= row.time_us);
+  const std::string text = scenario_text(brief);
+  CHECK(text.find(fmt::format("{:.2f}  {:>8.2f}  {:>8.2f}", row.time_us, row.band->lower_us,
+                              row.band->upper_us)) != std::string::npos);
+  CHECK(text.find("lower_us, upper_us: 80 % of measured times lie between them.\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("what rounds down to nothing cannot be judged") {

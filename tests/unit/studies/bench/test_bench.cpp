@@ -175,7 +175,8 @@ TEST_CASE("questions that cannot be answered") {
   };
   CHECK(error([](BenchConfig& c) { c.sizes = {Bytes{std::int64_t{1} << 41}}; }) ==
         "a message of 2 TiB is too large: at most 1 TiB");
-  CHECK(error([](BenchConfig& c) { c.root = 8; }) == "root 8 is not a rank: there are 8 (0..7)");
+  CHECK(error([](BenchConfig& c) { c.root = 8; }) ==
+        "root 8 is not a rank: there are 8\nhint: take a root from 0 to 7");
   CHECK(error([](BenchConfig& c) { c.gpus_per_node = 9; }) ==
         "9 GPUs per node asked for, but dgx-h100 has 8\n"
         "hint: lower --gpus-per-node, or raise --nodes");

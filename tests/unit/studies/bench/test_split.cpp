@@ -113,5 +113,6 @@ TEST_CASE("split: slow GPUs and links are those of the job") {
   CHECK(error([](BenchConfig& c) { c.gpus_per_node = 9; }) ==
         "9 GPUs per node asked for, but dgx-h100 has 8\n"
         "hint: lower --gpus-per-node, or raise --nodes");
-  CHECK(error([](BenchConfig& c) { c.root = 2; }) == "root 2 is not a rank: there are 2 (0..1)");
+  CHECK(error([](BenchConfig& c) { c.root = 2; }) ==
+        "root 2 is not a rank: there are 2\nhint: take a root from 0 to 1");
 }
