@@ -50,7 +50,7 @@ class Composer {
     if (shape_.kind == NodeKind::nvswitch) add_nvswitches();
     if (shape_.kind == NodeKind::nvl72) add_rack();
     add_cpus(cpus());
-    if (shape_.kind == NodeKind::nvlink_cube_mesh) {
+    if (shape_.kind == NodeKind::nvlink_cube_mesh || (is_switched_mesh() && has_nic_for_two())) {
       add_pairs_on_switches();
     } else if (has_own_switches()) {
       add_switched();
@@ -102,11 +102,14 @@ class Composer {
   /// Grace and what follows it: GPUs and CPU are joined into one superchip.
   bool is_superchip() const { return parts_.cpus.at(platform_.cpu).arch == "arm64"; }
   bool has_nic_each() const { return shape_.nics >= shape_.gpus && !is_superchip(); }
+  bool has_nic_for_two() const { return 2 * shape_.nics == shape_.gpus; }
   /// GPUs of a mesh stand beside their InfiniBand or RoCE NICs where each has one: `nvidia-smi topo
   /// -m` prints PXB on Leonardo, NCCL logs GPUDirect RDMA on Snellius (docs/validate.md). Slingshot
   /// NICs stand on root ports (https://docs.nersc.gov/systems/perlmutter/architecture).
+  /// One for two: PXB to both on the blades of Deucalion.
   bool is_switched_mesh() const {
-    if (shape_.kind != NodeKind::nvlink_mesh || !has_nic_each()) return false;
+    if (shape_.kind != NodeKind::nvlink_mesh || is_superchip()) return false;
+    if (!has_nic_each() && !has_nic_for_two()) return false;
     return has_verbs(shape_.network.value_or(parts_.nics.at(shape_.nic).network));
   }
   /// HGX boards; GPUs of a mesh and PCIe cards that have a NIC each, beside them.
@@ -289,7 +292,8 @@ class Composer {
     }
   }
 
-  /// DGX-1: a PCIe switch for every two GPUs, with the NICs of both.
+  /// DGX-1, and a mesh whose NICs are for two: a PCIe switch for every two GPUs, with the NICs of
+  /// both.
   void add_pairs_on_switches() {
     for (int index = 0; index < shape_.gpus; index += 2)
       add_root(cpu_of(index), gpu_switch(index, cpu_of(index), 2));

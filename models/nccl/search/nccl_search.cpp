@@ -58,7 +58,7 @@ ChannelGraph unsearched(GraphPattern pattern, int min_channels, int max_channels
 
 bool wants_nvls(const NcclTopology& topology, const SearchInput& input) {
   const NcclGraph& graph = topology.graph();
-  const int gpus_min = input.version < kNccl2_30 ? 3 : 2;
+  const int gpus_min = input.version < kNccl2_29 ? 3 : 2;
   return input.nvls && graph.min_sm() >= 90 && graph.count(TopoKind::nvs) > 0 &&
          graph.count(TopoKind::gpu) >= gpus_min;
 }

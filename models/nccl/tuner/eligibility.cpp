@@ -71,7 +71,7 @@ std::string why_no_nvls(const TunerInput& in, Algorithm a) {
     return fmt::format(
         "{} needs GPUs of compute capability 90 or more, {} or more of a node, and "
         "NVSwitch",
-        to_text(a), in.version < kNccl2_30 ? "three" : "two");
+        to_text(a), in.version < kNccl2_29 ? "three" : "two");
   }
   if (a == Algorithm::nvls_tree && in.version >= kNccl2_31)
     return "2.31.0a7 never offers NVLSTree: nothing fills the graph that its model looks at";

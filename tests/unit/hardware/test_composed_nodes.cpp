@@ -175,6 +175,26 @@ TEST_CASE("composed nodes: a mesh whose GPUs have a NIC each, beside them or on 
   CHECK(beside(composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, "Cassini", 4, {}})) == 0);
 }
 
+TEST_CASE("composed nodes: a mesh that has a NIC for two GPUs, beside both of them") {
+  // Deucalion, four A100 and two InfiniBand NICs: PXB to GPUs 0 and 1, and to GPUs 2 and 3.
+  for (const char* gpu : {"A100_SXM4_80", "H100_SXM5"}) {
+    const NodeGraph node = composed({gpu, NodeKind::nvlink_mesh, 4, "ConnectX-6", 2, {}});
+    for (int at = 0; at < 4; ++at) {
+      for (int nic = 0; nic < 2; ++nic) {
+        const SmiPath path = node.smi_path(node.gpus()[static_cast<std::size_t>(at)].vertex,
+                                           node.nics()[static_cast<std::size_t>(nic)].vertex);
+        CHECK((path == SmiPath::pix) == (at / 2 == nic));
+      }
+    }
+  }
+  // One NIC for all four, and Slingshot, stand on root ports.
+  for (const auto& [nic, nics] : {std::pair{"ConnectX-6", 1}, std::pair{"Cassini", 2}}) {
+    const NodeGraph node = composed({"A100_SXM4_80", NodeKind::nvlink_mesh, 4, nic, nics, {}});
+    for (const GpuInfo& at : node.gpus())
+      CHECK(node.smi_path(at.vertex, node.nics()[0].vertex) >= SmiPath::phb);
+  }
+}
+
 TEST_CASE("composed nodes: the cube mesh of DGX-1, all NVLinks of V100 and of P100") {
   for (const auto& [gpu, links] : {std::pair{"V100_SXM2_32", 6}, std::pair{"P100_SXM2", 4}}) {
     const NodeGraph node = composed({gpu, NodeKind::nvlink_cube_mesh, 8, "ConnectX-5", 4, {}});
