@@ -27,6 +27,13 @@ TEST_CASE("GPU names: the products of drivers, each a part of the catalogue") {
   CHECK(named_in("NVIDIA L40") == "L40");
   CHECK(named_in("NVIDIA L40S") == "L40S");
   CHECK(named_in("NVIDIA L4") == "L4");
+  CHECK(named_in("NVIDIA L20") == "L20");
+  CHECK(named_in("Tesla V100S-PCIE-32GB") == "V100_PCIe");
+  CHECK(named_in("NVIDIA A800 80GB PCIe") == "A100_PCIE_80");
+  CHECK(named_in("NVIDIA H800 PCIe") == "H100_PCIE");
+  CHECK(named_in("NVIDIA H800") == "H800_SXM");
+  CHECK(named_in("NVIDIA H20-3e") == "H20_SXM");
+  CHECK(named_in("NVIDIA A100-SXM-64GB") == "A100_SXM4_80");
   CHECK(named_in("NVIDIA RTX 6000 Ada Generation") == "RTX_6000_Ada");
   CHECK(named_in("NVIDIA GeForce RTX 3090") == "RTX_3090");
 }
@@ -46,6 +53,9 @@ TEST_CASE("GPU names: what people say, a part's own name, a product") {
   CHECK(gpu_called("V100", true, parts()) == "V100_PCIe");
   CHECK(gpu_called("a100-pcie", false, parts()) == "A100_PCIE_80");
   CHECK(gpu_called("RTX 2080-Ti", true, parts()) == "RTX_2080_Ti");
+  CHECK(gpu_called("H100-SXM", false, parts()) == "H100_SXM5");
+  CHECK(gpu_called("h20-3e", false, parts()) == "H20_SXM");
+  CHECK(gpu_called("RTX 4090 D", true, parts()) == "RTX_4090");
   CHECK(gpu_called("NVIDIA H100 80GB HBM3", false, parts()) == "H100_SXM5");
   CHECK(error_text([] {
           gpu_called("MI300X", false, parts());
