@@ -15,6 +15,7 @@
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
+#include "models/nccl/wiring/ring_links.hpp"
 #include "sim/base/scaled.hpp"
 #include "text/counted.hpp"
 
@@ -37,6 +38,7 @@ class RingTwins {
         network_(network),
         members_(members_of(run, cluster.nodes())),
         partition_(partition_of(run, members_)),
+        has_seam_(two_alike_meet(run, members_)),
         healthy_(cluster.node(), cluster.nodes(), by_destination(cluster.fabric())) {
     for (std::uint32_t id = 0; cluster.has_own_rates() && id < cluster.links(); ++id)
       if (cluster.link(LinkId{id}).rate != healthy_.link(LinkId{id}).rate)
@@ -67,6 +69,7 @@ class RingTwins {
 
   std::optional<BoundedRun> find() {
     if (network_.carries() && !shares_no_hashed_trunk()) return std::nullopt;
+    if (has_seam_ && (has_pods() || are_racks())) return std::nullopt;
     std::optional<SimulationResult> upper = slower();
     if (!upper) return std::nullopt;
     Duration lower = faster();
@@ -93,6 +96,24 @@ class RingTwins {
 
   int nodes() const { return cluster_.nodes(); }
   std::int64_t ranks() const { return members_.ranks(); }
+  int gpus() const { return members_.gpus_per_node(); }
+
+  /// Where rings cross NICs, odd nodes have other chains than even ones. Of an odd number of nodes
+  /// the last one and the first are alike and next to each other.
+  static bool two_alike_meet(const CollectiveRun& run, const Members& members) {
+    const int nodes = members.node_count();
+    for (int channel = 0; nodes % 2 != 0 && channel < run.channels; ++channel)
+      if (ring_search_channel(run.graph, channel, 0, nodes, run.version) !=
+          ring_search_channel(run.graph, channel, 1, nodes, run.version))
+        return true;
+    return false;
+  }
+  /// No move takes those two to like ones. So the slower twin has a node more, and the faster one a
+  /// node less.
+  int nodes_of(Side side) const {
+    if (!has_seam_) return nodes();
+    return side == Side::upper ? nodes() + 1 : nodes() - 1;
+  }
 
   /// Of one run, and what it simulated.
   SimulationResult ran(const Twin& twin, bool jumps) {
@@ -120,14 +141,22 @@ class RingTwins {
                              Partition partition) const {
     if (partition.parts.empty()) return std::nullopt;
     Twin twin{std::move(cluster), run_, std::move(partition)};
+    twin.run.members = all_of(twin.cluster.nodes());
     twin.run.faults.gpus = std::move(gpus);
     twin.symmetry = find_symmetry(twin.cluster, twin.run, twin.partition);
     if (twin.symmetry.copies() == 1 || cost(twin) > kJumpedOver * most_) return std::nullopt;
     return twin;
   }
 
+  /// The same GPUs of so many nodes.
+  Members all_of(int nodes) const {
+    std::vector<int> numbers(static_cast<std::size_t>(nodes));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return {std::move(numbers), members_.gpus()};
+  }
+
   /// The fabric with so many hosts below a leaf of a plane; without faults.
-  Cluster below_leaves_of(int hosts_per_leaf) const {
+  Cluster below_leaves_of(int hosts_per_leaf, Side side) const {
     FabricConfig fabric = with_leaves(healthy_, hosts_per_leaf);
     fabric.oversubscription = 1;
     if (has_pods()) {
@@ -136,46 +165,52 @@ class RingTwins {
                               ? 0
                               : std::gcd(cluster_.nodes_per_pod(), whole_hosts()) / hosts_per_leaf;
     }
-    return {cluster_.node(), nodes(), std::move(fabric)};
+    return {cluster_.node(), nodes_of(side), std::move(fabric)};
   }
   /// Hosts after which a twin's nodes may be alike: all, or those of a node that NVLink joins of
   /// several, whose racks seldom stand alike on leaves.
-  int whole_hosts() const { return are_racks() ? cluster_.node().trays() : nodes(); }
+  int whole_hosts() const { return are_racks() ? cluster_.node().trays() : nodes_of(Side::upper); }
   bool are_racks() const { return cluster_.node().trays() > 1; }
   bool has_pods() const { return cluster_.layout().switches(SwitchTier::core) > 0; }
 
   /// All ranks' chunks of the last loop are as large as its largest, or as the mean over ranks that
   /// stand alike, `alike` ranks apart: of full chunks one has as many as another, but for one, so
-  /// that this is rounded down. Whole lines, whose bytes on the wire grow evenly.
-  Partition evened(Side side, std::int64_t alike) const {
+  /// that this is rounded down. Whole lines, whose bytes on the wire grow evenly. Of so many nodes
+  /// as the twins on the side `of` have.
+  Partition evened(Side side, std::int64_t alike, Side of) const {
     Partition out = partition_;
     if (run_.collective != Collective::all_reduce) return out;
-    const auto all = static_cast<std::uint32_t>(ranks());
+    const auto twins = static_cast<std::uint32_t>(nodes_of(of) * gpus());
     const std::int64_t line =
         std::max<std::int64_t>(wire_format(run_.protocol).payload / out.element_bytes, 1);
     for (ChannelPart& part : out.parts) {
-      const std::int64_t loops = loop_count(part, run_.algorithm, run_.collective, all);
-      const ChunkLoop last = chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
+      const ChunkLoop last = last_loop(part);
       std::int64_t chunk = std::min(last.chunk_elements, last.left_elements);
       if (side == Side::lower && last.left_elements != chunk * ranks())
         chunk = last.left_elements / chunk / alike * alike * chunk / ranks() / line * line;
       const std::int64_t before =
-          (loops - 1) * loop_elements(part, run_.algorithm, run_.collective, all);
-      part.count_elements = before + chunk * ranks();
+          (loops(part) - 1) * loop_elements(part, run_.algorithm, run_.collective, twins);
+      part.count_elements = before + chunk * twins;
       part.last_loop_chunk_elements = chunk;
     }
     std::erase_if(out.parts, [](const ChannelPart& part) { return part.count_elements == 0; });
     return out;
   }
 
+  std::int64_t loops(const ChannelPart& part) const {
+    return loop_count(part, run_.algorithm, run_.collective, static_cast<std::uint32_t>(ranks()));
+  }
+  ChunkLoop last_loop(const ChannelPart& part) const {
+    return chunk_loop(part, run_.algorithm, run_.collective, static_cast<std::uint32_t>(ranks()),
+                      loops(part) - 1);
+  }
+
   /// Whether a chunk's time on its way grows evenly with its size: it goes as one slice, and no
   /// rank's is empty, which takes a block no time.
   bool grows_evenly() const {
     if (run_.collective != Collective::all_reduce || run_.protocol != Protocol::simple) return true;
-    const auto all = static_cast<std::uint32_t>(ranks());
     return std::ranges::all_of(partition_.parts, [&](const ChannelPart& part) {
-      const std::int64_t loops = loop_count(part, run_.algorithm, run_.collective, all);
-      const ChunkLoop last = chunk_loop(part, run_.algorithm, run_.collective, all, loops - 1);
+      const ChunkLoop last = last_loop(part);
       const Slicing slicing =
           slices_of_chunk(last.chunk_elements, partition_.element_bytes, partition_.shape,
                           step_size(run_.protocol, run_.buffers));
@@ -233,6 +268,16 @@ class RingTwins {
     return fabric;
   }
 
+  /// The same link in a cluster of another number of nodes. REQUIRES: none between switches, of a
+  /// node that is there, too.
+  LinkId in(const Cluster& other, LinkId link) const {
+    if (!has_seam_ || !cluster_.is_fabric_link(link)) return link;
+    const bool leaves_nic = !cluster_.link_from(link).is_switch;
+    const auto [node, nic] =
+        cluster_.nic_at(leaves_nic ? cluster_.link_from(link) : cluster_.link_to(link));
+    return leaves_nic ? other.nic_to_leaf(node, nic) : other.leaf_to_nic(node, nic);
+  }
+
   /// The same faults on all nodes that are `period` apart. Nothing where one is between switches,
   /// which other leaves do not have.
   std::optional<Twin> with_faults(Twin twin, int period) const {
@@ -240,43 +285,51 @@ class RingTwins {
     for (const LinkId link : odd_links_) {
       if (cluster_.is_trunk(link)) return std::nullopt;
       const int back = cluster_.first_node_of(link) / period * period;
-      rates.emplace(index_of(cluster_.moved_back(link, back)),
+      rates.emplace(index_of(in(twin.cluster, cluster_.moved_back(link, back))),
                     std::min(cluster_.link(link).rate, healthy_.link(link).rate).bytes_per_s);
     }
     for (const auto& [link, rate] : rates)
-      for (int node = 0; node < nodes(); node += period) {
+      for (int node = 0; node < twin.cluster.nodes(); node += period) {
         const LinkId like = twin.cluster.moved_back(LinkId{link}, -node);
         if (rate < twin.cluster.link(like).rate.bytes_per_s) twin.cluster.set_rate(like, {rate});
       }
     std::map<int, double> speeds;
-    const int alike = period * members_.gpus_per_node();
+    const int alike = period * gpus(), all = twin.cluster.nodes() * gpus();
     for (const Faults::SlowGpu& gpu : run_.faults.gpus) {
       const auto [at, is_new] = speeds.try_emplace(gpu.rank % alike, gpu.speed);
       if (!is_new) at->second = std::min(at->second, gpu.speed);
     }
     std::vector<Faults::SlowGpu> gpus;
-    for (int rank = 0; rank < members_.ranks(); rank += alike)
+    for (int rank = 0; rank < all; rank += alike)
       for (const auto& [first, speed] : speeds) gpus.push_back({rank + first, speed});
     return folded(std::move(twin.cluster), std::move(gpus), std::move(twin.partition));
   }
 
   /// Of nodes, the largest period that divides all and takes a fourth of the budget.
   int widest_period(const Twin& twin) const {
-    const int least = twin.symmetry.nodes();
+    const int least = twin.symmetry.nodes(), all = twin.cluster.nodes();
     const std::uint64_t one = std::max<std::uint64_t>(cost(twin) / static_cast<unsigned>(least), 1);
     int out = least;
-    for (int period = least; period < nodes(); period += least)
-      if (nodes() % period == 0 && one * static_cast<unsigned>(period) <= most_ / 4) out = period;
+    for (int period = least; period < all; period += least)
+      if (all % period == 0 && one * static_cast<unsigned>(period) <= most_ / 4) out = period;
     return out;
   }
 
+  /// Nodes below a leaf of the slower twin. From the last node to the first a ring with a seam goes
+  /// to another NIC, over a spine, and may go on at the pace of that hop: some of its twin do, too.
+  int twin_leaf() const {
+    const int leaf = std::gcd(cluster_.nodes_per_leaf(), whole_hosts());
+    return has_seam_ && leaf == nodes_of(Side::upper) ? 2 : leaf;
+  }
+
   std::optional<SimulationResult> slower() {
-    const Partition even = evened(Side::upper, 1);
+    const Partition even = evened(Side::upper, 1, Side::upper);
     for (const bool own_leaves : {true, false}) {
-      if (own_leaves && are_racks()) continue;
+      if (own_leaves && (are_racks() || has_seam_)) continue;
       if (!own_leaves && !shares_no_trunk()) return std::nullopt;
-      const int leaf = std::gcd(cluster_.nodes_per_leaf(), whole_hosts());
-      std::optional<Twin> twin = folded(own_leaves ? healthy_ : below_leaves_of(leaf), {}, even);
+      const int leaf = twin_leaf();
+      std::optional<Twin> twin =
+          folded(own_leaves ? healthy_ : below_leaves_of(leaf, Side::upper), {}, even);
       if (twin && is_faulty()) twin = with_faults(*twin, period_ = widest_period(*twin));
       if (!twin) continue;
       leaf_ = own_leaves ? 0 : leaf;
@@ -289,12 +342,13 @@ class RingTwins {
   Duration faster() {
     if (!grows_evenly()) return {};
     for (const bool own_leaves : {true, false}) {
-      if (own_leaves && are_racks()) continue;
-      const Cluster cluster = own_leaves ? healthy_ : below_leaves_of(cluster_.hosts());
-      std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1));
+      if (own_leaves && (are_racks() || has_seam_)) continue;
+      const Cluster cluster =
+          own_leaves ? healthy_ : below_leaves_of(cluster_.hosts(), Side::lower);
+      std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1, Side::lower));
       if (!twin) continue;
-      const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * members_.gpus_per_node();
-      twin = folded(cluster, {}, evened(Side::lower, alike));
+      const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * gpus();
+      twin = folded(cluster, {}, evened(Side::lower, alike, Side::lower));
       if (!twin) return {};
       const SimulationResult result = ran(*twin, true);
       return std::max(result.time, busiest(*twin, result));
@@ -309,7 +363,10 @@ class RingTwins {
     Duration out;
     for (const LinkId link : odd_links_) {
       if (cluster_.is_trunk(link)) continue;
-      const auto like = carried.find(twin.symmetry.representative(twin.cluster, link));
+      const int alike = twin.symmetry.nodes();
+      const int back = cluster_.first_node_of(link) / alike * alike;
+      const LinkId first = in(twin.cluster, cluster_.moved_back(link, back));
+      const auto like = carried.find(twin.symmetry.representative(twin.cluster, first));
       if (like == carried.end()) continue;
       out = std::max(out, transfer_time(like->second, cluster_.link(link).rate));
     }
@@ -322,7 +379,7 @@ class RingTwins {
     std::uint64_t of_each = 0;
     const auto all = static_cast<std::uint32_t>(ranks());
     for (const ChannelPart& one : partition_.parts)
-      of_each += static_cast<std::uint64_t>(loop_count(one, run_.algorithm, run_.collective, all));
+      of_each += static_cast<std::uint64_t>(loops(one));
     of_each *= static_cast<std::uint64_t>(partition_.shape.slices_per_chunk()) * 2 * all;
     chunks_ = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(most_ / 16 / std::max<std::uint64_t>(of_each, 1), 1, all));
@@ -333,13 +390,21 @@ class RingTwins {
   std::string how() const {
     std::string out = "the same call";
     if (!even_chunks()) out += " with even chunks";
+    if (has_seam_)
+      out += fmt::format(", on {} and {} nodes", nodes_of(Side::lower), nodes_of(Side::upper));
     if (leaf_ > 0)
       out += fmt::format(", below leaves of {} and below one leaf",
                          counted(leaf_, are_racks() ? "host" : "node"));
     if (is_faulty()) out += fmt::format(", without faults and with them every {} nodes", period_);
     return out + fmt::format(", with {} of its {} chunks", chunks_, ranks());
   }
-  bool even_chunks() const { return evened(Side::upper, 1).parts == partition_.parts; }
+  bool even_chunks() const {
+    return run_.collective != Collective::all_reduce ||
+           std::ranges::all_of(partition_.parts, [&](const ChannelPart& part) {
+             const ChunkLoop last = last_loop(part);
+             return last.left_elements == last.chunk_elements * ranks();
+           });
+  }
 
   const Cluster& cluster_;
   const SoftwareCosts& software_;
@@ -348,6 +413,7 @@ class RingTwins {
   NetworkPlan network_;
   Members members_;
   Partition partition_;
+  bool has_seam_;
   Cluster healthy_;
   std::vector<LinkId> odd_links_;  ///< with a rate of their own
   std::uint64_t simulated_ = 0;
