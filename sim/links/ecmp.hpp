@@ -13,7 +13,7 @@ namespace fabricast {
 /// port and the protocol are the same for all.
 struct FlowKey {
   std::uint32_t source = 0, destination = 0;  ///< addresses
-  std::uint32_t queue_pair = 0;
+  std::uint64_t queue_pair = 0;
 };
 
 /// The choice among `ways` of a switch with this seed. Switches of one seed choose alike: give each

@@ -336,11 +336,11 @@ std::vector<LinkId> Cluster::fabric_way(int from_node, VertexId from_nic, int to
   return route(joined(from_node, from_nic, to_node, to_nic), way);
 }
 
-std::vector<LinkId> Cluster::hashed_route(int from_node, VertexId from_nic, int to_node,
-                                          VertexId to_nic, std::uint32_t queue_pair,
-                                          const EcmpSeeds& seeds) const {
+void Cluster::add_hashed_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
+                               std::uint64_t queue_pair, const EcmpSeeds& seeds,
+                               std::vector<std::uint32_t>& links) const {
   const Joined ends = joined(from_node, from_nic, to_node, to_nic);
-  if (ends.from.leaf == ends.to.leaf) return route(ends, 0);
+  if (ends.from.leaf == ends.to.leaf) return add_route(ends, 0, links);
   const FlowKey key{ends.from_nic, ends.to_nic, queue_pair};
   std::uint32_t way = 0, stride = 1;
   std::uint64_t seed = seeds.first;
@@ -349,7 +349,15 @@ std::vector<LinkId> Cluster::hashed_route(int from_node, VertexId from_nic, int 
     stride *= choices;
     seed = seeds.second;
   }
-  return route(ends, way);
+  add_route(ends, way, links);
+}
+
+std::vector<LinkId> Cluster::hashed_route(int from_node, VertexId from_nic, int to_node,
+                                          VertexId to_nic, std::uint64_t queue_pair,
+                                          const EcmpSeeds& seeds) const {
+  std::vector<std::uint32_t> links;
+  add_hashed_route(from_node, from_nic, to_node, to_nic, queue_pair, seeds, links);
+  return as_links(links);
 }
 
 }  // namespace fabricast

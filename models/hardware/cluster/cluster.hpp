@@ -71,6 +71,8 @@ struct FabricConfig {
 /// Seeds of the hash by tier of the switch that picks. With equal ones the tiers pick alike.
 struct EcmpSeeds {
   std::uint64_t first = 1, second = 2;
+
+  bool operator==(const EcmpSeeds&) const = default;
 };
 
 /// The fabric of a cluster that names none: rail-optimised two-tier fat-tree, non-blocking, ports
@@ -143,7 +145,11 @@ class Cluster {
                                  std::uint32_t way) const;
   /// The way that ECMP picks for a queue pair: each tier hashes (NIC, NIC, queue pair).
   std::vector<LinkId> hashed_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
-                                   std::uint32_t queue_pair, const EcmpSeeds& seeds = {}) const;
+                                   std::uint64_t queue_pair, const EcmpSeeds& seeds = {}) const;
+  /// The same by number, behind what is in `links`.
+  void add_hashed_route(int from_node, VertexId from_nic, int to_node, VertexId to_nic,
+                        std::uint64_t queue_pair, const EcmpSeeds& seeds,
+                        std::vector<std::uint32_t>& links) const;
   /// The ends of a fabric link: a NIC (by host and rail) or a switch.
   struct FabricEnd {
     bool is_switch = false;

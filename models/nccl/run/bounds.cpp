@@ -14,6 +14,7 @@
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
+#include "models/nccl/symmetry/network_folds.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
 #include "models/nccl/wiring/ring_links.hpp"
 #include "sim/base/scaled.hpp"
@@ -45,11 +46,16 @@ class RingTwins {
         odd_links_.push_back(LinkId{id});
   }
 
+  /// Of any number of queue pairs, which the run need not be able to lay.
+  static bool are_hashed(const NetworkPlan& network) {
+    return network.rung == Rung::chunk && network.routing == Routing::ecmp &&
+           network.background.empty();
+  }
+
   /// Whether twins are known.
   static bool are_known(const Cluster& cluster, const CollectiveRun& run,
                         const NetworkPlan& network) {
-    const bool is_hashed = network.rung == Rung::chunk && network.routing == Routing::ecmp &&
-                           network.background.empty();
+    const bool is_hashed = are_hashed(network);
     if (network.carries() && !is_hashed) return false;
     if (run.custom != nullptr || !is_tuned(run.collective) || run.algorithm != Algorithm::ring ||
         has_root(run.collective) || run.calls > 1 || !run.faults.outages.empty())
@@ -68,7 +74,7 @@ class RingTwins {
   }
 
   std::optional<BoundedRun> find() {
-    if (network_.carries() && !shares_no_hashed_trunk()) return std::nullopt;
+    if (are_hashed(network_) && !shares_no_hashed_trunk()) return std::nullopt;
     if (has_seam_ && (has_pods() || are_racks())) return std::nullopt;
     std::optional<SimulationResult> upper = slower();
     if (!upper) return std::nullopt;
@@ -433,12 +439,14 @@ std::optional<BoundedRun> bound_run(const Cluster& cluster, const SoftwareCosts&
                                     std::uint64_t most, const NetworkPlan& network,
                                     std::uint64_t dearest) {
   if (std::optional<BoundedRun> found =
-          network.carries() ? std::nullopt
-                            : bound_exchange(cluster, software, run, symmetry, most, dearest)) {
+          network.far_ways() != FarWays::by_destination
+              ? std::nullopt
+              : bound_exchange(cluster, software, run, symmetry, most, dearest)) {
     found->result.why_not_folded = symmetry.why_not;
     return found;
   }
-  const bool folds = symmetry.copies() > 1 && !network.carries();
+  const bool folds =
+      !network.carries() && standing_symmetry(cluster, network, run, symmetry).copies() > 1;
   if (folds || !RingTwins::are_known(cluster, run, network)) return std::nullopt;
   const std::uint64_t events = job_size(cluster, software, run, symmetry).simulated *
                                static_cast<std::uint64_t>(symmetry.copies());

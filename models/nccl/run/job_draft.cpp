@@ -5,17 +5,18 @@
 namespace fabricast {
 
 JobDraft::JobDraft(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan,
-                   bool is_full)
-    : is_full_(is_full) {
+                   bool is_full, std::optional<EcmpSeeds> hashes)
+    : is_full_(is_full), hashes_(hashes) {
   const Symmetry* const folded_by = is_full || plan.copies() == 1 ? nullptr : plan.symmetry();
   for (const StreamPlan& stream : plan.streams) {
+    const FabricRoutes routes(cluster, hashes, drafts_.size());
     std::deque<std::deque<CallDraft>>& kernels = drafts_.emplace_back();
     for (const Kernel& kernel : stream.kernels) {
       std::deque<CallDraft>& works = kernels.emplace_back();
       for (const QueuedWork& work : kernel.works) {
         if (!work.run->has_algorithm()) continue;
         works.emplace_back(cluster, software, *work.run, work.partition, work.symmetry, is_full,
-                           folded_by);
+                           folded_by, routes);
       }
     }
   }

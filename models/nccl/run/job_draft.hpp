@@ -3,6 +3,7 @@
 // runs of the job.
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "models/nccl/schedules/call_draft.hpp"
@@ -12,11 +13,13 @@ namespace fabricast {
 
 class JobDraft {
  public:
-  /// `is_full`: of every rank and channel. All arguments outlive the draft.
-  JobDraft(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan,
-           bool is_full);
+  /// `is_full`: of every rank and channel. `hashes`: of ways that are hashed. The first three
+  /// arguments outlive the draft.
+  JobDraft(const Cluster& cluster, const SoftwareCosts& software, const JobPlan& plan, bool is_full,
+           std::optional<EcmpSeeds> hashes = std::nullopt);
 
   bool is_full() const { return is_full_; }
+  const std::optional<EcmpSeeds>& hashes() const { return hashes_; }
   /// One of all; null = all calls are sends and receives.
   const CallDraft* any() const;
   /// Whether the plan's partitions may become those of another size; then resize() says that they
@@ -30,6 +33,7 @@ class JobDraft {
 
  private:
   bool is_full_;
+  std::optional<EcmpSeeds> hashes_;
   std::vector<std::deque<std::deque<CallDraft>>> drafts_;
 };
 

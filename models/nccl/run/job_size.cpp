@@ -77,7 +77,8 @@ class Counter {
 
   void add_exchange(const QueuedWork& work, const Members& members) {
     std::deque<P2pTraffic> traffics;
-    const P2pSchedule schedule(exchange_of(work, members, cluster_, software_, links(), traffics));
+    const P2pSchedule schedule(
+        exchange_of(work, members, cluster_, software_, links(), traffics, FabricRoutes(cluster_)));
     const std::uint64_t chunks = rounds_ * schedule.chunks();
     out_.slices += copies_ * chunks;
     out_.simulated += chunks;

@@ -10,7 +10,7 @@
 #include "models/nccl/call/same_run.hpp"
 #include "models/nccl/run/job_size.hpp"
 #include "models/nccl/run/planned.hpp"
-#include "models/nccl/symmetry/job_plan.hpp"
+#include "models/nccl/symmetry/network_folds.hpp"
 
 namespace fabricast {
 namespace {
@@ -66,6 +66,12 @@ struct Row {
   Prepared prepared = {};
 };
 
+/// Drafts are made of what the machine runs. On other rungs there is none.
+JobPlan laid_plan(const Cluster& cluster, const NetworkPlan& network,
+                  std::span<const Stream> streams, JobPlan plan) {
+  return network.carries() ? plan : standing_plan(cluster, network, streams, std::move(plan));
+}
+
 /// Slices of one call of each stream.
 std::uint64_t slices_once(const Cluster& cluster, const SoftwareCosts& software, const Row& row) {
   for (Stream& stream : row.streams) stream.rounds = 1;
@@ -81,7 +87,8 @@ std::optional<std::vector<Duration>> periods_in_a_row(const Cluster& cluster,
   if (once * kFewCalls > most) return std::nullopt;
   std::optional<JobDraft> own;
   if (row.prepared.draft == nullptr)
-    row.prepared.draft = &own.emplace(cluster, software, row.plan, !options.fold);
+    row.prepared.draft =
+        &own.emplace(cluster, software, row.plan, !options.fold, options.network.hashes());
   std::vector<Duration> out;
   for (const int calls : {kFewCalls, kManyCalls}) {
     if (once * static_cast<std::uint64_t>(calls) > most) break;
@@ -128,7 +135,7 @@ std::vector<Duration> hidden_of_smaller(const Cluster& cluster, const SoftwareCo
       if (chunks[i] == 0 || handed_on(smaller[i]) != chunks[i]) return out;
     }
     std::vector<Stream> streams = queued(cluster, software, smaller);
-    const JobPlan plan = plan_job(cluster, streams);
+    const JobPlan plan = laid_plan(cluster, options.network, streams, plan_job(cluster, streams));
     const Row row{streams, plan};
     const std::uint64_t once = slices_once(cluster, software, row);
     const auto periods = periods_in_a_row(cluster, software, row, once, most, options);
@@ -193,7 +200,8 @@ Duration period_of(const Cluster& cluster, const SoftwareCosts& software, const 
                    const SimulationOptions& options) {
   if (!overlaps(run, alone)) return alone.time;
   std::vector<Stream> streams = queued(cluster, software, {&run, 1});
-  const JobPlan plan = plan_job(cluster, streams.front(), symmetry);
+  const JobPlan plan =
+      laid_plan(cluster, options.network, streams, plan_job(cluster, streams.front(), symmetry));
   return period_of(cluster, software, run, alone, {streams, plan}, options);
 }
 
@@ -210,7 +218,7 @@ std::vector<Duration> periods_of(const Cluster& cluster, const SoftwareCosts& so
   }
   if (!any_apart || any_outages) return times;
   std::vector<Stream> streams = queued(cluster, software, groups);
-  const JobPlan plan = plan_job(cluster, streams);
+  const JobPlan plan = laid_plan(cluster, options.network, streams, plan_job(cluster, streams));
   return periods(cluster, software, groups, times, {streams, plan}, plain(options));
 }
 

@@ -12,7 +12,7 @@
 #include "models/nccl/call/launch.hpp"
 #include "models/nccl/run/planned.hpp"
 #include "models/nccl/run/stream_machine.hpp"
-#include "models/nccl/symmetry/carried_folds.hpp"
+#include "models/nccl/symmetry/network_folds.hpp"
 #include "models/nccl/tuner/tuner.hpp"
 #include "sim/base/error.hpp"
 
@@ -28,7 +28,7 @@ void check_events(std::uint64_t events, std::uint64_t most) {
               "smaller --sizes or fewer --nodes, or --network chunk");
 }
 
-void check_carried(const CollectiveRun& run) {
+void check_routed(const CollectiveRun& run) {
   const bool sharp = run.has_algorithm() && (run.algorithm == Algorithm::collnet_direct ||
                                              run.algorithm == Algorithm::collnet_chain);
   if (sharp) refuse(Refused::sharp_off_chunk);
@@ -39,7 +39,7 @@ void check(const CollectiveRun& run, const SimulationOptions& options) {
   assert(run.custom || !is_tuned(run.collective) ||
          exists(run.algorithm, run.collective, run.version));
   assert(run.count > 0);
-  if (options.network.carries()) check_carried(run);
+  if (options.network.far_ways() != FarWays::by_destination) check_routed(run);
 }
 
 template <class Stamp>
@@ -144,30 +144,27 @@ std::string_view forbids_folding(const SimulationOptions& options) {
   return options.timeline != nullptr ? "a trace shows ranks one by one" : "";
 }
 
-/// That by which a run with these options is folded. REQUIRES: they do not forbid it.
-Symmetry standing(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
-                  const SimulationOptions& options) {
-  return options.network.carries() ? carried_symmetry(cluster, options.network, run, symmetry)
-                                   : symmetry;
-}
-
 /// The moves by which copies are numbered and, unless every rank is simulated, folded: those that
 /// the network lets stand, in full runs too. With others, who is first at a switch would differ.
 class Folding {
  public:
-  Folding(const Cluster& cluster, const JobPlan& found, const SimulationOptions& options)
+  Folding(const Cluster& cluster, std::span<const Stream> streams, const JobPlan& found,
+          const SimulationOptions& options)
       : found_(found), forbids_(forbids_folding(options)) {
-    if (options.network.carries()) carried_ = carried_plan(cluster, options.network, found);
+    if (options.network.far_ways() == FarWays::by_destination) return;
+    standing_ = standing_plan(cluster, options.network, streams, found);
+    is_carried_ = options.network.carries();
   }
 
-  const JobPlan& plan() const { return carried_ ? *carried_ : found_; }
-  bool is_full() const { return !forbids_.empty() || (carried_ && plan().copies() == 1); }
+  const JobPlan& plan() const { return standing_ ? *standing_ : found_; }
+  bool is_full() const { return !forbids_.empty() || (is_carried_ && plan().copies() == 1); }
   std::string why_not() const { return forbids_.empty() ? plan().why_not : std::string(forbids_); }
 
  private:
   const JobPlan& found_;
   std::string_view forbids_;
-  std::optional<JobPlan> carried_;
+  std::optional<JobPlan> standing_;
+  bool is_carried_ = false;
 };
 
 /// The run, in the kind of time that it needs.
@@ -175,12 +172,13 @@ template <template <class> class What>
 auto run_as(const Cluster& cluster, const SoftwareCosts& software, std::span<const Stream> streams,
             const Folding& folding, const Prepared& prepared, const SimulationOptions& options) {
   const JobDraft* const draft = prepared.draft;
-  const bool fits =
-      draft != nullptr && !options.network.carries() && draft->is_full() == folding.is_full();
+  const std::optional<EcmpSeeds> hashes = options.network.hashes();
+  const bool fits = draft != nullptr && !options.network.carries() &&
+                    draft->is_full() == folding.is_full() && draft->hashes() == hashes;
   const auto run_with = [&]<class Stamp>(Carrier* carrier, KeptMachines* kept, Stamp) {
     typename StreamMachine<Stamp>::Setting setting{
         cluster,           software, streams, folding.plan(), What<Stamp>::kLaunching,
-        folding.is_full(), carrier};
+        folding.is_full(), carrier,  hashes};
     if (fits) setting.draft = draft;
     if constexpr (!Stamp::kCausal) {
       if (fits && kept != nullptr) return What<Stamp>::run(kept->of(setting), setting, options);
@@ -208,8 +206,8 @@ Timeline watch(const Cluster& cluster, const SoftwareCosts& software,
   TimelineWatch watch(plan, options.shown, time);
   std::unique_ptr<Carrier> carrier;
   if (options.network.carries()) carrier = make_carrier(cluster, options.network);
-  StreamMachine<CausalStamp> machine(
-      {cluster, software, streams, plan, launching, true, carrier.get(), &watch});
+  StreamMachine<CausalStamp> machine({cluster, software, streams, plan, launching, true,
+                                      carrier.get(), options.network.hashes(), &watch});
   machine.run({});
   if (machine.facts(time).digest != seen.digest)
     throw std::logic_error("the run that is watched is not the one that was timed");
@@ -239,7 +237,7 @@ SimulationResult simulate_planned(const Cluster& cluster, const SoftwareCosts& s
   const CollectiveRun& run = stream.runs.front();
   check(run, options);
   const Members& members = plan.streams.front().members;
-  const Folding folding(cluster, plan, options);
+  const Folding folding(cluster, {&stream, 1}, plan, options);
   SimulationResult result;
   if (members.ranks() == 1) {
     result.rank_finish.resize(1);
@@ -264,13 +262,13 @@ std::string why_not_folded(const Cluster& cluster, const CollectiveRun& run,
                            const Symmetry& symmetry, const SimulationOptions& options) {
   const std::string_view forbids = forbids_folding(options);
   if (!forbids.empty()) return std::string(forbids);
-  return standing(cluster, run, symmetry, options).why_not;
+  return standing_symmetry(cluster, options.network, run, symmetry).why_not;
 }
 
 int copies_simulated(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
                      const SimulationOptions& options) {
   if (symmetry.copies() == 1 || !forbids_folding(options).empty()) return 1;
-  return standing(cluster, run, symmetry, options).copies();
+  return standing_symmetry(cluster, options.network, run, symmetry).copies();
 }
 
 SimulationResult simulate(const Cluster& cluster, const SoftwareCosts& software,
@@ -309,7 +307,7 @@ StreamsResult simulate_planned(const Cluster& cluster, const SoftwareCosts& soft
                                const SimulationOptions& options, const Prepared& prepared) {
   for (const Stream& stream : streams)
     for (const CollectiveRun& run : stream.runs) check(run, options);
-  const Folding folding(cluster, plan, options);
+  const Folding folding(cluster, streams, plan, options);
   StreamsResult result = run_as<AllCalls>(cluster, software, streams, folding, prepared, options);
   if (options.timeline != nullptr && !result.losses.gave_up) {
     *options.timeline = watch(cluster, software, streams, folding.plan(), options,

@@ -18,7 +18,7 @@ StreamMachine<Stamp>::StreamMachine(const Setting& setting) : at_(setting) {
   } else if (const CallDraft* draft = at_.draft ? at_.draft->any() : nullptr) {
     links_.emplace(machine(), at_.cluster, draft->blueprint().links());
   } else {
-    links_.emplace(machine(), at_.cluster);
+    links_.emplace(machine(), at_.cluster, at_.hashes.has_value());
   }
   for (std::size_t i = 0; i < at_.streams.size(); ++i) add_stream(i);
   if (schedules_.blocks() > 0) start_exchange();
@@ -65,7 +65,7 @@ auto StreamMachine<Stamp>::add_kernel(std::size_t stream, std::size_t number, Th
   if (kernel.works.front().run->has_algorithm()) {
     add_works(kernel, at_.draft ? &at_.draft->of(stream, at) : nullptr, label, threads, out);
   } else {
-    add_exchange(exchange_for(at, plan, threads), label, threads, out);
+    add_exchange(exchange_for(at, stream, threads), label, threads, out);
   }
   return out;
 }
@@ -87,6 +87,7 @@ BuiltCall StreamMachine<Stamp>::build(const QueuedWork& work, const CallDraft* d
                                work.partition, work.symmetry, at_.is_full, threads.executor);
   if (recorder_ && !threads.executor)
     recorder_->show_threads(assembly.first_thread(), at_.watch->ranks[stream]);
+  assembly.take_routes(routes(stream));
   add_schedule(assembly);
   return {&assembly, 0, assembly.first_thread()};
 }
@@ -143,13 +144,15 @@ void StreamMachine<Stamp>::add_work_gates(const Kernel& kernel, std::size_t firs
 }
 
 template <class Stamp>
-const P2pSchedule& StreamMachine<Stamp>::exchange_for(std::size_t kernel, const StreamPlan& plan,
+const P2pSchedule& StreamMachine<Stamp>::exchange_for(std::size_t kernel, std::size_t stream,
                                                       Threads& threads) {
+  const StreamPlan& plan = at_.plan.streams[stream];
   threads.exchanges.resize(plan.kernels.size());
   const P2pSchedule*& known = threads.exchanges[kernel];
   if (known == nullptr)
     known = &exchanges_.emplace_back(exchange_of(plan.kernels[kernel].works.front(), plan.members,
-                                                 at_.cluster, at_.software, *links_, traffics_));
+                                                 at_.cluster, at_.software, *links_, traffics_,
+                                                 routes(stream)));
   return *known;
 }
 

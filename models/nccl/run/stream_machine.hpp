@@ -37,6 +37,8 @@ class StreamMachine {
     Launching launching = Launching::as_gates;
     bool is_full = true;         ///< every rank and channel is simulated
     Carrier* carrier = nullptr;  ///< with a CausalStamp
+    std::optional<EcmpSeeds> hashes =
+        std::nullopt;  ///< of ways between nodes; none: by destination
     TimelineWatch* watch = nullptr;
     const JobDraft* draft = nullptr;  ///< of the plan, as full; none: calls are assembled here
   };
@@ -88,7 +90,11 @@ class StreamMachine {
   void add_works(const Kernel& kernel, const std::deque<CallDraft>* drafts, const CallLabel& label,
                  Threads& threads, Built& out);
   void add_work_gates(const Kernel& kernel, std::size_t first_call, Built& out);
-  const P2pSchedule& exchange_for(std::size_t kernel, const StreamPlan& plan, Threads& threads);
+  const P2pSchedule& exchange_for(std::size_t kernel, std::size_t stream, Threads& threads);
+  /// A stream's calls are those of one communicator.
+  FabricRoutes routes(std::size_t stream) const {
+    return FabricRoutes(at_.cluster, at_.hashes, stream);
+  }
   void add_exchange(const P2pSchedule& schedule, const CallLabel& label, Threads& threads,
                     Built& out);
   static Parties without(Parties parties, const std::vector<std::uint32_t>& workers);

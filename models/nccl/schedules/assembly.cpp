@@ -309,6 +309,22 @@ const Transport& Assembly::far_way(Endpoint from, Endpoint to) {
   return way_;
 }
 
+const Transport& Assembly::routed(const Transport& planned) {
+  if (!routes_ || planned.kind != HopKind::net) return planned;
+  if (&planned != &way_) way_ = planned;
+  route(way_.network);
+  for (NicRoute& other : way_.beside) route(other.links);
+  return way_;
+}
+
+void Assembly::route(std::vector<LinkId>& way) {
+  const auto in_fabric = [this](LinkId link) { return cluster_.is_fabric_link(link); };
+  const auto first = std::ranges::find_if(way, in_fabric);
+  if (first == way.end()) return;  // it turns round in a NIC
+  const auto last = std::find_if(way.rbegin(), way.rend(), in_fabric);
+  routes_->lay_again(way, routed_[{*first, *last}]++);
+}
+
 ConnectionEnds Assembly::ends_between(Endpoint from, Endpoint to) {
   const auto find = [&] {
     return connection_ends(cluster_, members_.gpus(), from, to, run_.transport);
@@ -329,7 +345,7 @@ void Assembly::connect(std::uint32_t from, std::uint32_t to, Endpoint a, Endpoin
       add_proxy(b.node, b.gpu, slices, copies(from), Proxy::receives);
     return;
   }
-  const Transport& way = way_between(a, b);
+  const Transport& way = routed(way_between(a, b));
   for (const LinkId id : way.into_slots) path.push_back(link(id));
   const auto kind = static_cast<std::size_t>(way.kind);
   ConnectionSpec slots;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/hardware/cluster/cluster.hpp"
+#include "models/hardware/cluster/fabric_routes.hpp"
 #include "models/nccl/call/collective_run.hpp"
 #include "models/nccl/call/connection_ends.hpp"
 #include "models/nccl/call/transport.hpp"
@@ -137,6 +137,8 @@ class Assembly {
 
   /// What is built is counted and never run: ways of connections are left out.
   void only_count() { only_counts_ = true; }
+  /// Between nodes its connections take these ways; else they go by destination.
+  void take_routes(const FabricRoutes& routes) { routes_.emplace(routes); }
 
   /// Slots between two workers, for so many slices. Through the network there are slots on both
   /// sides and a proxy between.
@@ -236,6 +238,9 @@ class Assembly {
   /// The way of a connection: inside of nodes all have the same.
   const Transport& way_between(Endpoint from, Endpoint to);
   const Transport& far_way(Endpoint from, Endpoint to);
+  /// The connection's own way, which has been planned by destination.
+  const Transport& routed(const Transport& planned);
+  void route(std::vector<LinkId>& way);
   ConnectionEnds ends_between(Endpoint from, Endpoint to);
   double speed(int rank) const;  ///< 1 unless the GPU is slow
   std::uint32_t slowed_class(std::uint32_t worker_class, double speed);
@@ -271,6 +276,9 @@ class Assembly {
     std::size_t inside_first = 0, inside_last = 0;
   };
   std::map<Ends, FarWay> far_ways_;
+  std::optional<FabricRoutes> routes_;  ///< none: ways stay as they are planned
+  /// Connections that have been routed, by the links of their two ports.
+  std::map<std::pair<LinkId, LinkId>, std::uint32_t> routed_;
   std::map<Ends, ConnectionEnds> known_ends_;
   std::vector<std::uint32_t> lanes_;
   std::vector<NetConnection> net_connections_;

@@ -4,10 +4,11 @@ namespace fabricast {
 
 CallDraft::CallDraft(const Cluster& cluster, const SoftwareCosts& software,
                      const CollectiveRun& run, const Partition& partition, const Symmetry& symmetry,
-                     bool is_full, const Symmetry* folded_by)
+                     bool is_full, const Symmetry* folded_by, const FabricRoutes& routes)
     : links_(folded_by != nullptr ? SimulatedLinks(blueprint_, cluster, *folded_by)
-                                  : SimulatedLinks(blueprint_, cluster)),
+                                  : SimulatedLinks(blueprint_, cluster, routes.are_hashed())),
       assembly_(blueprint_, links_, cluster, software, run, partition, symmetry, is_full) {
+  assembly_.take_routes(routes);
   add_schedule(assembly_);
   cluster_links_.resize(blueprint_.links().size());
   for (const auto& [link, number] : links_.known()) cluster_links_[number] = LinkId{link};

@@ -34,7 +34,7 @@ class CallDraft {
   /// `folded_by`: what the job is folded by, if it is. All arguments outlive the draft.
   CallDraft(const Cluster& cluster, const SoftwareCosts& software, const CollectiveRun& run,
             const Partition& partition, const Symmetry& symmetry, bool is_full,
-            const Symmetry* folded_by);
+            const Symmetry* folded_by, const FabricRoutes& routes);
   CallDraft(const CallDraft&) = delete;
   CallDraft& operator=(const CallDraft&) = delete;
 

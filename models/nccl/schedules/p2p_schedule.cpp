@@ -88,6 +88,29 @@ class ToldWays {
   std::vector<bool> near_, far_;
 };
 
+/// Ways to other nodes that have been told, where each connection has one of its own: link by link,
+/// with the one before it. From these follows with which lead times a link is reached
+/// (Transit::joints()), so that a way of known steps, no longer than others, says nothing new.
+class ToldSteps {
+ public:
+  bool is_new(std::span<const std::uint32_t> way) {
+    bool out = way.size() > longest_;
+    longest_ = std::max(longest_, way.size());
+    std::uint32_t before = kLinkBits;
+    for (const std::uint32_t link : way) {
+      if ((link & ~kLinkBits) != 0) return true;  // steps several links wide
+      const std::size_t known = steps_.count();
+      out = steps_.add(std::array{before, link}) == known || out;
+      before = link;
+    }
+    return out;
+  }
+
+ private:
+  std::size_t longest_ = 0;
+  DistinctWays steps_;  ///< two links each
+};
+
 std::array<ProtocolCosts, kProtocols> costs_on_gpus(const P2pSchedule::Config& config) {
   std::array<ProtocolCosts, kProtocols> out;
   for (int p = 0; p < kProtocols; ++p)
@@ -104,7 +127,7 @@ P2pSchedule::P2pSchedule(const Config& config)
       rounds_(config.plan.rules.version, config.members.node_count(), gpus(),
               config.plan.group_size),
       ways_(config.cluster, config.members, config.plan.rules.channels.channels, config.plan.nics,
-            config.transport),
+            config.transport, config.routes.value_or(FabricRoutes(config.cluster))),
       places_(config.cluster, config.symmetry, config.links, config.members, channels()),
       part_of_channel_(parts_of_channels(config.plan.rules)),
       rounds_of_channel_(static_cast<std::size_t>(config.plan.rules.channels.channels)) {
@@ -502,6 +525,8 @@ std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& 
   const Members& members = config_.members;
   const std::vector<LinksOfKind> links = links_of_kinds();
   ToldWays told(static_cast<std::size_t>(config_.cluster.nodes()), links.size());
+  ToldSteps told_steps;
+  const bool is_hashed = config_.routes && config_.routes->are_hashed();
   std::uint64_t chunks = 0;
   ExchangeWay way;
   each_message([&](int rank, int to, int round, Bytes message) {
@@ -516,13 +541,14 @@ std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& 
       if (from_node != to_node) {
         const LinksOfKind& of = links[ways_.kind(rank, to, channel, found->protocol)];
         near_is_new = told.is_new_near(from_node, of.near);
-        far_is_new = told.is_new_far(to_node, of.far);
+        far_is_new = is_hashed || told.is_new_far(to_node, of.far);
         if (!near_is_new && !far_is_new) continue;
       }
       way_between(rank, to, channel, found->protocol, way);
+      if (is_hashed && from_node != to_node) far_is_new = told_steps.is_new(way.far);
       if (!near_is_new) way.near.clear();
       if (!far_is_new) way.far.clear();
-      visit(way);
+      if (near_is_new || far_is_new) visit(way);
     }
   });
   return chunks * static_cast<std::uint64_t>(config_.calls);
@@ -530,7 +556,8 @@ std::uint64_t P2pSchedule::each_way(std::uint32_t /*blocks*/, const WayVisitor& 
 
 P2pSchedule::Config exchange_of(const QueuedWork& work, const Members& members,
                                 const Cluster& cluster, const SoftwareCosts& software,
-                                SimulatedLinks& links, std::deque<P2pTraffic>& traffics) {
+                                SimulatedLinks& links, std::deque<P2pTraffic>& traffics,
+                                const FabricRoutes& routes) {
   const CollectiveRun& run = *work.run;
   const P2pTraffic* traffic = run.traffic;
   if (traffic == nullptr)
@@ -538,7 +565,7 @@ P2pSchedule::Config exchange_of(const QueuedWork& work, const Members& members,
                                      Bytes{run.count * run.element_bytes}, run.root);
   SimulatedLinks* const folded = links.is_folded() ? &links : nullptr;
   return {cluster,      software,       members, run.p2p,         *traffic, run.transport,
-          run.in_place, &work.symmetry, folded,  run.faults.gpus, run.calls};
+          run.in_place, &work.symmetry, folded,  run.faults.gpus, routes,   run.calls};
 }
 
 }  // namespace fabricast

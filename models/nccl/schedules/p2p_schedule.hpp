@@ -34,6 +34,7 @@ class P2pSchedule final : public ExchangeSchedule {
     const Symmetry* symmetry = nullptr;  ///< which ranks are alike; null: none
     SimulatedLinks* links = nullptr;     ///< where of these only the first are simulated
     std::span<const Faults::SlowGpu> slow = {};
+    std::optional<FabricRoutes> routes = std::nullopt;  ///< between nodes; none: by destination
     int calls = 1;  ///< equal ones in one group: their messages wait for each other in the rounds
   };
 
@@ -106,6 +107,7 @@ class P2pSchedule final : public ExchangeSchedule {
 /// that of its collective; it outlives the schedule, as the links do.
 P2pSchedule::Config exchange_of(const QueuedWork& work, const Members& members,
                                 const Cluster& cluster, const SoftwareCosts& software,
-                                SimulatedLinks& links, std::deque<P2pTraffic>& traffics);
+                                SimulatedLinks& links, std::deque<P2pTraffic>& traffics,
+                                const FabricRoutes& routes);
 
 }  // namespace fabricast

@@ -20,13 +20,14 @@ void append(const Cluster& cluster, int node, const std::vector<LinkId>& local,
 }  // namespace
 
 P2pWays::P2pWays(const Cluster& cluster, const Members& members, int channels, const P2pNics& nics,
-                 const TransportRules& rules)
+                 const TransportRules& rules, const FabricRoutes& routes)
     : cluster_(cluster),
       members_(members),
       gpus_(members.gpus_per_node()),
       channels_(channels),
       nics_(nics),
       rules_(rules),
+      routes_(routes),
       planner_(cluster, members.gpus(), rules) {
   const int places = 4 * gpus_ * gpus_ * channels;
   by_place_.resize(static_cast<std::size_t>(places));
@@ -131,6 +132,11 @@ void P2pWays::ends_of(std::uint32_t kind, ExchangeWay& way) const {
   }
 }
 
+/// Of those between two NICs: one for each two of the nodes' ranks and channel.
+std::uint32_t P2pWays::connection(int from, int to, int channel) const {
+  return static_cast<std::uint32_t>((from % gpus_ * gpus_ + to % gpus_) * channels_ + channel);
+}
+
 void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const {
   const int from_node = members_.node(from), to_node = members_.node(to);
   const bool remote = from_node != to_node;
@@ -143,9 +149,10 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
   way.flush = pattern.flush;
   append(cluster_, from_node, pattern.near, way.near);
   if (!way.relayed) return;
+  const std::uint32_t number = connection(from, to, channel);
   const auto lay = [&](const Route& route, std::vector<std::uint32_t>& links) {
     append(cluster_, from_node, route.out, links);
-    cluster_.add_fabric_route(from_node, route.from_nic, to_node, route.to_nic, links);
+    routes_.add(from_node, route.from_nic, to_node, route.to_nic, number, links);
     append(cluster_, to_node, route.in, links);
   };
   if (remote && pattern.routes.size() == 1) {
@@ -155,9 +162,11 @@ void P2pWays::way(int from, int to, int channel, Protocol protocol, ExchangeWay&
     for (std::size_t i = 0; i < routes.size(); ++i) lay(pattern.routes[i], routes[i]);
     way.far = side_by_side(routes);
   } else {
-    const Transport inside =
+    Transport inside =
         plan_transport(cluster_, members_.gpus(), protocol, {from_node, members_.gpu(from), 0},
                        {to_node, members_.gpu(to), 0}, rules_);
+    routes_.lay_again(inside.network, number);
+    for (NicRoute& other : inside.beside) routes_.lay_again(other.links, number);
     std::vector<std::vector<std::uint32_t>> routes = {link_ids(inside.network)};
     for (const NicRoute& other : inside.beside) routes.push_back(link_ids(other.links));
     way.far = side_by_side(routes);

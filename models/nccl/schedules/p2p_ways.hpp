@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "models/hardware/cluster/fabric_routes.hpp"
 #include "models/nccl/base/members.hpp"
 #include "models/nccl/call/transport.hpp"
 #include "models/nccl/sendrecv/p2p_nics.hpp"
@@ -15,9 +16,9 @@ namespace fabricast {
 
 class P2pWays {
  public:
-  /// All arguments outlive the ways.
+  /// All arguments but `routes` outlive the ways.
   P2pWays(const Cluster& cluster, const Members& members, int channels, const P2pNics& nics,
-          const TransportRules& rules);
+          const TransportRules& rules, const FabricRoutes& routes);
 
   HopKind hop(int from, int to) const;
   /// The rank whose proxy sends. REQUIRES: ranks of two nodes.
@@ -27,7 +28,7 @@ class P2pWays {
   /// REQUIRES here and below: two different ranks; LL or Simple.
   void way(int from, int to, int channel, Protocol protocol, ExchangeWay& way) const;
 
-  /// Ways of one kind differ in their nodes alone.
+  /// Ways of one kind differ in their nodes alone and, where they are hashed, between switches.
   std::uint32_t kind(int from, int to, int channel, Protocol protocol) const;
   std::uint32_t kinds() const { return static_cast<std::uint32_t>(patterns_.size()); }
   /// Of a kind's way to another node, the links that stand for it: those in nodes and at their
@@ -53,6 +54,7 @@ class P2pWays {
   void plan(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol);
   std::size_t place(int from_gpu, int to_gpu, int channel, bool remote, Protocol protocol) const;
   std::uint32_t ranks() const;
+  std::uint32_t connection(int from, int to, int channel) const;
   std::uint32_t pattern(Endpoint from, Endpoint to, int proxy_gpu, Protocol protocol);
 
   const Cluster& cluster_;
@@ -60,6 +62,7 @@ class P2pWays {
   int gpus_, channels_;
   const P2pNics& nics_;
   const TransportRules& rules_;
+  FabricRoutes routes_;
   MessagePlanner planner_;
   std::vector<Pattern> patterns_;
   std::vector<std::uint32_t> by_place_;  ///< index in patterns_

@@ -108,6 +108,10 @@ const Symmetry* JobPlan::symmetry() const {
   return nullptr;
 }
 
+void keep_apart(std::span<const Stream> streams, JobPlan& plan) {
+  for (std::size_t i = 0; i < streams.size(); ++i) keep_apart(streams[i], plan.streams[i]);
+}
+
 JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams) {
   JobPlan out;
   for (const Stream& stream : streams) {
@@ -129,7 +133,7 @@ JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams) {
       first.moves, [](const Move& move) { return move.gpu.empty() && !move.reverses; });
   const bool fits = is_by_nodes ? have_equal_nodes(out) : have_equal_members(out);
   if (!is_alike || (first.copies() > 1 && !fits)) out.why_not = shift_together(cluster, out);
-  for (std::size_t i = 0; i < streams.size(); ++i) keep_apart(streams[i], out.streams[i]);
+  keep_apart(streams, out);
   return out;
 }
 

@@ -48,4 +48,8 @@ JobPlan plan_job(const Cluster& cluster, std::span<const Stream> streams);
 /// The same of one call, or of rounds of it, whose symmetry is known.
 JobPlan plan_job(const Cluster& cluster, const Stream& stream, const Symmetry& symmetry);
 
+/// Takes back, for a plan that has fewer moves now, what calls that wait for each other have in
+/// common only by these: GPUs of a node that copy as one.
+void keep_apart(std::span<const Stream> streams, JobPlan& plan);
+
 }  // namespace fabricast

@@ -23,9 +23,9 @@ bool Lanes::merges() const {
   return std::ranges::any_of(built, [this](std::uint32_t lane) { return copies[lane] > 1; });
 }
 
-Lanes all_lanes(const Partition& partition) {
+Lanes all_lanes(std::size_t parts) {
   Lanes out;
-  for (std::uint32_t lane = 0; lane < partition.parts.size(); ++lane) {
+  for (std::uint32_t lane = 0; lane < parts; ++lane) {
     out.built.push_back(lane);
     out.like.push_back(lane);
     out.copies.push_back(1);

@@ -3,6 +3,7 @@
 // shares of the message they do the same at the same time, as they share links and threads evenly
 // (sim/machines/sharing.cpp): one of them stands for all.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct Lanes {
   bool merges() const;
 };
 
-/// Each part of the partition stands for itself.
-Lanes all_lanes(const Partition& partition);
+/// Each part of the partition, of so many, stands for itself.
+Lanes all_lanes(std::size_t parts);
+inline Lanes all_lanes(const Partition& partition) { return all_lanes(partition.parts.size()); }
 /// The fewest. REQUIRES: NVLS or NVLSTree.
 Lanes find_lanes(const CollectiveRun& run, const Members& members, const Partition& partition);
 

@@ -8,8 +8,8 @@ constexpr std::uint32_t kRemembered = 1 << 20;  ///< 4 MiB
 
 }  // namespace
 
-SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster)
-    : machine_(machine), cluster_(cluster) {
+SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, bool trunks_gather)
+    : machine_(machine), cluster_(cluster), trunks_gather_(trunks_gather) {
   const auto own = static_cast<std::uint32_t>(cluster.node().links().size());
   std::vector<LinkSpec> of_node;  // of the first one: all are alike
   for (std::uint32_t link = 0; link < own; ++link) of_node.push_back(spec(LinkId{link}));
@@ -34,7 +34,8 @@ SimulatedLinks::SimulatedLinks(Machine& machine, const Cluster& cluster, const S
 
 LinkSpec SimulatedLinks::spec(LinkId link) const {
   const ClusterLink found = cluster_.link(link);
-  return {found.rate, found.latency, found.lanes, found.out_of_switch};
+  const bool gathers = found.out_of_switch || (trunks_gather_ && cluster_.is_trunk(link));
+  return {found.rate, found.latency, found.lanes, gathers};
 }
 
 std::uint32_t SimulatedLinks::add(LinkId link) { return machine_.add_link(spec(link)); }

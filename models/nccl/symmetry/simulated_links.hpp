@@ -13,8 +13,9 @@ namespace fabricast {
 
 class SimulatedLinks {
  public:
-  /// All, with the cluster's numbers. REQUIRES: the machine has none.
-  SimulatedLinks(Machine& machine, const Cluster& cluster);
+  /// All, with the cluster's numbers. `trunks_gather`: messages of many senders meet on links
+  /// between switches, too (LinkSpec::gathers), as hashed ones do. REQUIRES: the machine has none.
+  SimulatedLinks(Machine& machine, const Cluster& cluster, bool trunks_gather = false);
   /// The same where what they are is known: the first of these are those of all.
   SimulatedLinks(Machine& machine, const Cluster& cluster, std::span<const LinkSpec> specs);
   /// One of those that are alike, when it is asked for first; all have a number, the cluster's,
@@ -36,7 +37,7 @@ class SimulatedLinks {
   Machine& machine_;
   const Cluster& cluster_;
   const Symmetry* symmetry_ = nullptr;
-  bool is_carried_ = false;
+  bool is_carried_ = false, trunks_gather_ = false;
   std::map<std::uint32_t, std::uint32_t> known_;
   std::vector<std::uint32_t> number_of_;  ///< what has been asked for, where links are not too many
 };

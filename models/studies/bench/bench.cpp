@@ -127,7 +127,8 @@ class Bench {
     const auto simulated = [&] {
       return times_of(result_.config, cluster, parts_.software, run, symmetry, options, on_fewer);
     };
-    const bool may_be_known = known_ != nullptr && !options.network.carries();
+    const bool may_be_known =
+        known_ != nullptr && options.network.far_ways() == FarWays::by_destination;
     return {may_be_known ? known_->at(cluster, run, simulated) : simulated(), {}};
   }
 

@@ -11,7 +11,7 @@
 #include "models/nccl/run/exchange_bounds.hpp"
 #include "models/nccl/run/extrapolation.hpp"
 #include "models/nccl/run/job_size.hpp"
-#include "models/nccl/symmetry/carried_folds.hpp"
+#include "models/nccl/symmetry/network_folds.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "models/studies/shared/site.hpp"
 #include "sim/base/scaled.hpp"
@@ -46,17 +46,23 @@ double out_of_step(const Cluster& cluster, int more) {
          kOutOfStepEachDoubling * std::log2(static_cast<double>(cluster.hosts()) / more);
 }
 
-/// On the chunk rung, and yet not by links alone.
-bool has_chosen_ways(const NetworkPlan& network) {
-  return network.rung == Rung::chunk && network.carries();
-}
 std::uint64_t weight_of(const NetworkPlan& network) {
-  return has_chosen_ways(network) ? kEventsOfChosenWay : 1;
+  if (network.rung != Rung::chunk) return 1;
+  switch (network.far_ways()) {
+    case FarWays::by_destination:
+      return 1;
+    case FarWays::hashed:
+      return kEventsOfHashedWay;
+    case FarWays::carried:
+      return kEventsOfChosenWay;
+  }
+  return 1;
 }
 /// By which the run is folded on the chunk rung.
 Symmetry on_chunk_rung(const Cluster& cluster, const CollectiveRun& run, const Symmetry& symmetry,
                        const NetworkPlan& network) {
-  return has_chosen_ways(network) ? carried_symmetry(cluster, network, run, symmetry) : symmetry;
+  return network.rung == Rung::chunk ? standing_symmetry(cluster, network, run, symmetry)
+                                     : symmetry;
 }
 
 std::uint64_t share_of(std::uint64_t most, double share) {

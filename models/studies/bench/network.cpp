@@ -153,7 +153,7 @@ NetworkPlan plan_network(const NetworkConfig& config, const Cluster& cluster,
 }
 
 std::string network_text(const NetworkPlan& plan, const Cluster& cluster) {
-  if (!plan.carries()) return "";
+  if (plan.far_ways() == FarWays::by_destination) return "";
   std::string out = fmt::format("{}, {} routing", to_text(plan.rung), to_text(plan.routing));
   if (plan.rung == Rung::packet)
     out += cluster.fabric().leaf.is_ethernet()

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "models/nccl/run/job_size.hpp"
-#include "models/nccl/symmetry/carried_folds.hpp"
 #include "models/nccl/symmetry/move_check.hpp"
+#include "models/nccl/symmetry/network_folds.hpp"
 #include "models/nccl/symmetry/run_hops.hpp"
 #include "models/nccl/symmetry/symmetry.hpp"
 #include "tests/unit/nccl/nccl_cases.hpp"
@@ -196,8 +196,8 @@ inline void check_links(const Drawn& drawn, const SimulationResult& folded,
 inline bool check_carried(const Drawn& drawn, const SoftwareCosts& software, Rung rung) {
   SimulationOptions whole = options(false), folding = options(true);
   whole.network.rung = folding.network.rung = rung;
-  const Symmetry symmetry = carried_symmetry(drawn.cluster, folding.network, drawn.run,
-                                             find_symmetry(drawn.cluster, drawn.run));
+  const Symmetry symmetry = standing_symmetry(drawn.cluster, folding.network, drawn.run,
+                                              find_symmetry(drawn.cluster, drawn.run));
   if (symmetry.copies() == 1) return false;
   CAPTURE(to_text(rung));
   const SimulationResult full = simulate(drawn.cluster, software, drawn.run, whole),

@@ -1,4 +1,4 @@
-#include "models/nccl/symmetry/carried_folds.hpp"
+#include "models/nccl/symmetry/network_folds.hpp"
 
 #include <algorithm>
 #include <map>
@@ -65,7 +65,23 @@ void add_messages(Turns& turns, const Cluster& cluster, const Members& members, 
 struct Standing {
   std::size_t moves = 0;
   std::string_view why_not;  ///< "" = all stand
+  bool parts_lanes = false;  ///< channels that take the same ways by destination do not
 };
+
+/// Whether anything crosses a link between switches: there is a way to choose.
+bool crosses_trunks(const Cluster& cluster, const CollectiveRun& run) {
+  if (run.custom != nullptr || !run.transport.network.fused.empty()) return true;
+  const Members members = members_of(run, cluster.nodes());
+  const RunHops hops(cluster, run, members);
+  const auto has_trunk = [&](const RunHops::Hop& hop) {
+    return std::ranges::any_of(fabric_way(cluster, hop.near, hop.far),
+                               [&](LinkId link) { return cluster.is_trunk(link); });
+  };
+  for (int rank = 0; rank < members.ranks(); ++rank)
+    for (int channel = 0; channel < run.channels; ++channel)
+      if (std::ranges::any_of(hops.leaving(channel, rank), has_trunk)) return true;
+  return false;
+}
 
 /// What stands against every move; "" = nothing.
 std::string_view against_all(const Cluster& cluster, const NetworkPlan& network,
@@ -115,10 +131,12 @@ class PacketFold {
   bool is_told_;  ///< whether the ways of messages follow from those between two nodes
 };
 
-Standing standing_moves(const Cluster& cluster, const NetworkPlan& network,
-                        const CollectiveRun& run, const Symmetry& symmetry) {
+Standing standing_on(const Cluster& cluster, const NetworkPlan& network, const CollectiveRun& run,
+                     const Symmetry& symmetry) {
   const std::size_t all = symmetry.moves.size();
-  if (all == 0) return {};
+  if (network.far_ways() == FarWays::hashed && crosses_trunks(cluster, run))
+    return {0, all > 0 ? "what is alike hashes to different ways" : "", true};
+  if (all == 0 || !network.carries()) return {all, ""};
   if (const std::string_view why_not = against_all(cluster, network, run); !why_not.empty())
     return {0, why_not};
   if (network.rung == Rung::flow) return {all, ""};
@@ -134,6 +152,7 @@ Standing standing_moves(const Cluster& cluster, const NetworkPlan& network,
 }
 
 void keep(Symmetry& symmetry, const Standing& standing) {
+  if (standing.parts_lanes) symmetry.lanes = all_lanes(symmetry.lanes.like.size());
   if (standing.why_not.empty()) return;
   symmetry.moves.resize(standing.moves);
   symmetry.why_not = standing.why_not;
@@ -141,13 +160,15 @@ void keep(Symmetry& symmetry, const Standing& standing) {
 
 }  // namespace
 
-Symmetry carried_symmetry(const Cluster& cluster, const NetworkPlan& network,
-                          const CollectiveRun& run, Symmetry symmetry) {
-  keep(symmetry, standing_moves(cluster, network, run, symmetry));
+Symmetry standing_symmetry(const Cluster& cluster, const NetworkPlan& network,
+                           const CollectiveRun& run, Symmetry symmetry) {
+  keep(symmetry, standing_on(cluster, network, run, symmetry));
   return symmetry;
 }
 
-JobPlan carried_plan(const Cluster& cluster, const NetworkPlan& network, JobPlan plan) {
+JobPlan standing_plan(const Cluster& cluster, const NetworkPlan& network,
+                      std::span<const Stream> streams, JobPlan plan) {
+  if (network.far_ways() == FarWays::by_destination) return plan;
   const auto each_work = [&](const auto& visit) {
     for (StreamPlan& stream : plan.streams)
       for (Kernel& kernel : stream.kernels)
@@ -155,13 +176,15 @@ JobPlan carried_plan(const Cluster& cluster, const NetworkPlan& network, JobPlan
   };
   Standing least;
   each_work([&](const QueuedWork& work) {
-    const Standing own = standing_moves(cluster, network, *work.run, work.symmetry);
-    const bool is_less = least.why_not.empty() || own.moves < least.moves;
-    if (!own.why_not.empty() && is_less) least = own;
+    const Standing own = standing_on(cluster, network, *work.run, work.symmetry);
+    least.parts_lanes = least.parts_lanes || own.parts_lanes;
+    if (own.why_not.empty() || (!least.why_not.empty() && own.moves >= least.moves)) return;
+    least.moves = own.moves;
+    least.why_not = own.why_not;
   });
-  if (least.why_not.empty()) return plan;
   each_work([&](QueuedWork& work) { keep(work.symmetry, least); });
-  plan.why_not = least.why_not;
+  if (!least.why_not.empty()) plan.why_not = least.why_not;
+  keep_apart(streams, plan);
   return plan;
 }
 
