@@ -57,7 +57,7 @@ Cluster hashed_cluster(Dice& random, const PartsCatalogue& parts, int nodes) {
   return {node, nodes, fabric};
 }
 
-CollectiveRun random_run(Dice& random, const Cluster& cluster, Collective collective, int gpus) {
+CollectiveRun hashed_run(Dice& random, const Cluster& cluster, Collective collective, int gpus) {
   CommunicatorConfig config;
   config.version = random.of(releases_with_kernels(90));
   config.gpus_per_node = gpus;
@@ -98,7 +98,7 @@ TEST_CASE("hashed ways: collectives take the links and the time that they take w
   for (int i = 0; i < kRuns; ++i) {
     const Cluster cluster = hashed_cluster(random, parts, static_cast<int>(random.pick(2, 7)));
     const CollectiveRun run =
-        random_run(random, cluster, random.of(kCollectives), static_cast<int>(random.pick(1, 4)));
+        hashed_run(random, cluster, random.of(kCollectives), static_cast<int>(random.pick(1, 4)));
     CAPTURE(i);
     CAPTURE(cluster.fabric_summary());
     CAPTURE(to_text(run.algorithm));
@@ -125,7 +125,7 @@ TEST_CASE("hashed ways: folded as in full") {
   for (int i = 0; i < kRuns; ++i) {
     const Cluster cluster = hashed_cluster(random, parts, static_cast<int>(random.pick(2, 6)));
     const CollectiveRun run =
-        random_run(random, cluster, random.of(kCollectives), static_cast<int>(random.pick(1, 8)));
+        hashed_run(random, cluster, random.of(kCollectives), static_cast<int>(random.pick(1, 8)));
     CAPTURE(i);
     CAPTURE(cluster.fabric_summary());
     CAPTURE(to_text(run.collective));
@@ -177,7 +177,7 @@ TEST_CASE(
   for (int i = 0; i < kRuns; ++i) {
     const Cluster cluster = hashed_cluster(random, parts, static_cast<int>(random.pick(2, 6)));
     const CollectiveRun run =
-        random_run(random, cluster, Collective::alltoall, static_cast<int>(random.pick(1, 8)));
+        hashed_run(random, cluster, Collective::alltoall, static_cast<int>(random.pick(1, 8)));
     CAPTURE(i);
     const SimulationResult hashed = simulate(cluster, parts.software, run, hashed_options(false)),
                            plain = simulate(cluster, parts.software, run, options(false));
@@ -217,7 +217,7 @@ TEST_CASE("hashed ways: calls in a row take one way each, other communicators ot
   fabric.routing = Routing::ecmp;
   fabric.leaf.radix = fabric.spine.radix = 1024;
   const Cluster cluster(node, 8, fabric);
-  const CollectiveRun run = random_run(random, cluster, Collective::all_gather, 1);
+  const CollectiveRun run = hashed_run(random, cluster, Collective::all_gather, 1);
   Stream stream{{run}, {}};
   const auto bytes = [&](std::vector<Stream> streams) {
     return bytes_by_link(simulate(cluster, parts.software, streams, hashed_options(true)));
