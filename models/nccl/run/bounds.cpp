@@ -78,12 +78,14 @@ class RingTwins {
     if (has_seam_ && (has_pods() || are_racks())) return std::nullopt;
     std::optional<SimulationResult> upper = slower();
     if (!upper) return std::nullopt;
-    Duration lower = faster();
-    lower = std::max(lower, some_chunks());
+    const Faster below = faster();
+    const Duration lower = std::max(below.time, some_chunks());
     BoundedRun out{std::move(*upper), {}};
-    out.slower_twin = std::max(lower, out.result.time);
+    out.even_chunks.upper = std::max(lower, out.result.time);
+    const bool is_itself = leaf_ == 0 && !is_faulty();  // but for its chunks
+    out.even_chunks.lower = is_itself ? out.even_chunks.upper : below.even_chunks;
     out.bounds.lower = scaled(lower, 1 - order_matters(members_.ranks()));
-    out.bounds.upper = scaled(out.slower_twin, 1 + order_matters(members_.ranks()));
+    out.bounds.upper = scaled(out.even_chunks.upper, 1 + order_matters(members_.ranks()));
     out.bounds.how = how();
     out.result.time = out.bounds.middle();
     out.result.links.clear();
@@ -345,19 +347,26 @@ class RingTwins {
   }
   bool is_faulty() const { return !odd_links_.empty() || !run_.faults.gpus.empty(); }
 
-  Duration faster() {
-    if (!grows_evenly()) return {};
+  /// 0 where nothing is known.
+  struct Faster {
+    Duration time, even_chunks;
+  };
+  Faster faster() {
     for (const bool own_leaves : {true, false}) {
       if (own_leaves && (are_racks() || has_seam_)) continue;
       const Cluster cluster =
           own_leaves ? healthy_ : below_leaves_of(cluster_.hosts(), Side::lower);
       std::optional<Twin> twin = folded(cluster, {}, evened(Side::upper, 1, Side::lower));
       if (!twin) continue;
+      Faster out;
+      if (leaf_ > 0) out.even_chunks = ran(*twin, true).time;
+      if (!grows_evenly()) return out;
       const std::int64_t alike = std::int64_t{twin->symmetry.nodes()} * gpus();
       twin = folded(cluster, {}, evened(Side::lower, alike, Side::lower));
-      if (!twin) return {};
+      if (!twin) return out;
       const SimulationResult result = ran(*twin, true);
-      return std::max(result.time, busiest(*twin, result));
+      out.time = std::max(result.time, busiest(*twin, result));
+      return out;
     }
     return {};
   }

@@ -22,12 +22,17 @@ struct TimeBounds {
   Duration middle() const { return {lower.ps / 2 + upper.ps / 2}; }
 };
 
+/// Between these two; the same where it is known.
+struct TimeRange {
+  Duration lower, upper;
+};
+
 struct BoundedRun {
   /// Of the slower twin; the time is the middle of the bounds. Says nothing of links, nor when
   /// ranks end.
   SimulationResult result;
   TimeBounds bounds;
-  Duration slower_twin = {};  ///< of a ring, what it takes itself
+  TimeRange even_chunks = {};  ///< of a ring, what it takes with all chunks as large as its largest
 };
 
 /// Nothing where no more than `most` events of the run are simulated, or where no twins are known:

@@ -38,7 +38,8 @@ TimeBounds extrapolated(const MeasuredCall& more, const MeasuredCall& less, int 
   return out;
 }
 
-TimeBounds narrowed(const SmallerRings& rings, int nodes, Duration twin, const TimeBounds& bounds) {
+TimeBounds narrowed(const SmallerRings& rings, int nodes, const TimeRange& twin,
+                    const TimeBounds& bounds) {
   const auto& [more, less, near] = rings;
   assert(1 <= less.nodes && less.nodes < more.nodes && more.nodes < nodes);
   const double here = over(more.time, more.twin), before = over(less.time, less.twin);
@@ -50,12 +51,12 @@ TimeBounds narrowed(const SmallerRings& rings, int nodes, Duration twin, const T
     apart = std::max({apart, ratio, 1 / ratio});
   }
   const double beyond = kRing + kRingOfFew / more.nodes;
-  const auto at = [&](double share) {
-    return std::clamp(scaled(twin, share), bounds.lower, bounds.upper);
+  const auto at = [&](Duration even, double share) {
+    return std::clamp(scaled(even, share), bounds.lower, bounds.upper);
   };
   TimeBounds out = bounds;
-  out.lower = at(std::min(here, there) / apart * (1 - beyond));
-  out.upper = at(std::max(here, there) * apart * (1 + beyond));
+  out.lower = at(twin.lower, std::min(here, there) / apart * (1 - beyond));
+  out.upper = at(twin.upper, std::max(here, there) * apart * (1 + beyond));
   out.is_proven = false;
   return out;
 }

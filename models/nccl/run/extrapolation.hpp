@@ -8,11 +8,6 @@
 
 namespace fabricast {
 
-/// Between these two; the same where it is known.
-struct TimeRange {
-  Duration lower, upper;
-};
-
 /// What a call takes on some nodes, and what its time is compared with: that of the same call on a
 /// cheaper rung, or one that grows with the nodes.
 struct MeasuredCall {
@@ -51,7 +46,8 @@ struct SmallerRings {
 /// 1 / nodes does. They hold both, and on either side the most by which the share of a ring `near`
 /// differs from that of the one on as many nodes, kRing, and kRingOfFew divided by `more` nodes.
 /// REQUIRES: less.nodes < more.nodes < nodes; times above 0.
-TimeBounds narrowed(const SmallerRings& rings, int nodes, Duration twin, const TimeBounds& bounds);
+TimeBounds narrowed(const SmallerRings& rings, int nodes, const TimeRange& twin,
+                    const TimeBounds& bounds);
 
 /// Chosen by 400 random uneven rings on 256 ranks: all lay inside, by 0.9 % of the time at least;
 /// without `near` three lay outside, by up to 3.6 %

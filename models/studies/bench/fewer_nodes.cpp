@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -87,12 +88,13 @@ std::uint64_t events_on(Rung rung, const Cluster& cluster, const CollectiveRun& 
 constexpr int kSomeLeaves = 4;
 
 /// Nodes between leaves are unlike those below one: as many leaves as `whole` has, or some; the
-/// last one is full where it is there.
-Cluster below_as_many_leaves(Cluster fewer, const Cluster& whole) {
+/// last one is full where it is there, or where all have to be.
+Cluster below_as_many_leaves(Cluster fewer, const Cluster& whole, bool all_full) {
   const int leaf = whole.nodes_per_leaf(), hosts = fewer.hosts();
   int smaller = (leaf * hosts + whole.hosts() / 2) / whole.hosts();
   smaller = std::max({1, smaller, hosts / kSomeLeaves});
-  if (whole.hosts() % leaf != 0 && hosts % smaller == 0 && smaller + 1 < hosts) ++smaller;
+  if (!all_full && whole.hosts() % leaf != 0 && hosts % smaller == 0 && smaller + 1 < hosts)
+    ++smaller;
   if (whole.node().trays() > 1 || smaller >= leaf ||
       whole.layout().switches(SwitchTier::core) > 0 ||
       whole.fabric().kind == FabricConfig::Kind::dragonfly)
@@ -231,7 +233,7 @@ std::optional<RingWithTwin> ring_with_twin(const PlacedCall& call, const Softwar
   return RingWithTwin{
       call.cluster.nodes(),
       simulate(call.cluster, software, call.run, symmetry, folding(call.network)).time,
-      found->slower_twin};
+      found->even_chunks.upper};
 }
 
 }  // namespace
@@ -254,12 +256,12 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
     NodesRequest fewer = asked;
     fewer.nodes = nodes * whole.node().trays();
     try {
-      Site site = site_of(topology, job, fewer);
-      site.cluster = below_as_many_leaves(std::move(site.cluster), whole);
-      const Communicator communicator = site.make();
-      Bytes size = row.size;
       const bool is_ring = all.has_algorithm() && all.algorithm == Algorithm::ring &&
                            !has_root(row.collective) && config.network.rung == Rung::chunk;
+      Site site = site_of(topology, job, fewer);
+      site.cluster = below_as_many_leaves(std::move(site.cluster), whole, is_ring);
+      const Communicator communicator = site.make();
+      Bytes size = row.size;
       if (grows_with_ranks(row.collective) || is_ring)
         size.count = size.count / row.ranks * communicator.ranks;
       size.count = size.count / 100 * percent + size.count % 100 * percent / 100;
@@ -282,7 +284,7 @@ CallOnFewer on_fewer_nodes(const BenchConfig& config, const SoftwareCosts& softw
 void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const SoftwareCosts& software,
                            const CollectiveRun& all, std::uint64_t most,
                            const CallOnFewer& on_fewer) {
-  if (!all.has_algorithm() || !has_full_leaves(cluster)) return;
+  if (!all.has_algorithm()) return;
   const CallSize whole = size_of_call(all, run.bounds.events);
   const auto ring = [&](int nodes, int percent) -> std::optional<RingWithTwin> {
     const std::optional<PlacedCall> call = on_fewer(nodes, percent);
@@ -292,7 +294,8 @@ void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const Softwa
     return ring_with_twin(*call, software, most / kRings);
   };
   std::vector<RingWithTwin> calls;
-  for (int fewer = cluster.nodes() / 2; fewer >= kRingLeast && calls.size() < 2; fewer /= 2) {
+  const auto below = std::bit_floor(static_cast<unsigned>(cluster.nodes() - 1));
+  for (int fewer = static_cast<int>(below); fewer >= kRingLeast && calls.size() < 2; fewer /= 2) {
     // Each of the ranks has as many steps as there are ranks.
     const double share = static_cast<double>(fewer) / cluster.nodes();
     if (static_cast<double>(whole.simulated) * share * share > static_cast<double>(most)) continue;
@@ -310,7 +313,7 @@ void narrow_by_fewer_nodes(BoundedRun& run, const Cluster& cluster, const Softwa
   };
   add_near(calls[0].nodes, {97, 103});
   add_near(calls[1].nodes, {94, 97, 103, 106});
-  run.bounds = narrowed({calls[0], calls[1], near}, cluster.nodes(), run.slower_twin, run.bounds);
+  run.bounds = narrowed({calls[0], calls[1], near}, cluster.nodes(), run.even_chunks, run.bounds);
   run.bounds.how += fmt::format(", and what {} and {} take of theirs", calls[1].nodes,
                                 counted(calls[0].nodes, "node"));
   run.result.time = run.bounds.middle();

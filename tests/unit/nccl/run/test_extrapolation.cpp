@@ -80,7 +80,7 @@ TEST_CASE("narrowed bounds: what two smaller runs take of their twins, carried o
   const TimeBounds wide{{1'000'000}, {2'000'000}, 7, true, "twins"};
   // 0.92 of the twin's on 80 nodes and 0.9 on 160, so 0.89 on 320.
   const TimeBounds found =
-      narrowed({ring(160, 450'000), ring(80, 460'000), {}}, 320, {1'900'000}, wide);
+      narrowed({ring(160, 450'000), ring(80, 460'000), {}}, 320, exactly(1'900'000), wide);
   const double beyond = kRing + kRingOfFew / 160;
   CHECK(share(found.lower, 1'900'000) == doctest::Approx(0.89 * (1 - beyond)));
   CHECK(share(found.upper, 1'900'000) == doctest::Approx(0.9 * (1 + beyond)));
@@ -90,12 +90,17 @@ TEST_CASE("narrowed bounds: what two smaller runs take of their twins, carried o
   // With other bytes a ring takes a tenth less there: the whole one may take as much less or more.
   const TimeBounds apart =
       narrowed({ring(160, 450'000), ring(80, 460'000), {ring(80, 414'000), ring(80, 460'000)}}, 320,
-               {1'900'000}, wide);
+               exactly(1'900'000), wide);
   CHECK(share(apart.lower, 1'900'000) == doctest::Approx(0.89 * 0.9 * (1 - beyond)));
   CHECK(share(apart.upper, 1'900'000) == doctest::Approx(0.9 / 0.9 * (1 + beyond)));
+  // Where even chunks take 1.8 to 1.9.
+  const TimeBounds unsure =
+      narrowed({ring(160, 450'000), ring(80, 460'000), {}}, 320, {{1'800'000}, {1'900'000}}, wide);
+  CHECK(share(unsure.lower, 1'800'000) == doctest::Approx(0.89 * (1 - beyond)));
+  CHECK(unsure.upper == found.upper);
   // Not beyond the bounds themselves.
   const TimeBounds low =
-      narrowed({ring(160, 250'000), ring(80, 250'000), {}}, 320, {1'900'000}, wide);
+      narrowed({ring(160, 250'000), ring(80, 250'000), {}}, 320, exactly(1'900'000), wide);
   CHECK(low.lower == wide.lower);
   CHECK(low.upper == wide.lower);
 }

@@ -174,7 +174,7 @@ TEST_CASE("fewer nodes: bounds of an uneven ring narrowed by smaller ones, in ra
   const PartsCatalogue parts = load_catalogue();
   Dice random(29);
   constexpr int kRuns = 30;
-  int found = 0;
+  int found = 0, odd = 0;
   double wide = 0, narrow = 0;
   for (int tried = 0; found < kRuns && tried < 20 * kRuns; ++tried) {
     FewerAsked asked;
@@ -182,13 +182,16 @@ TEST_CASE("fewer nodes: bounds of an uneven ring narrowed by smaller ones, in ra
     asked.algorithm = "Ring";
     asked.protocol = random.of(std::array{"LL", "LL128", "Simple"});
     asked.version = kNccl2_21_5;
-    asked.gpus_per_node = random.of(std::array{1, 2, 4});
-    asked.nodes = std::max(128 / asked.gpus_per_node, 64);
+    asked.gpus_per_node = random.of(std::array{1, 2, 4, 8});
+    asked.nodes = asked.gpus_per_node == 8 ? 24 : std::max(128 / asked.gpus_per_node, 64);
+    const bool is_odd = random.pick(0, 1) == 0;  // in their number, or leaves that are not full
+    if (is_odd) asked.nodes += static_cast<int>(random.pick(1, 15));
     asked.bytes = random.pick(200, 4000) * asked.nodes * kKiB / 8;
     const Whole whole(asked, parts);
     const std::optional<Whole::Narrowed> bounds = whole.narrowed();
     if (!bounds || bounds->wide.half_width() < kWideBounds || bounds->narrow.is_proven) continue;
     ++found;
+    odd += is_odd;
     wide += bounds->wide.half_width();
     narrow += bounds->narrow.half_width();
     const Duration time = whole.time();
@@ -202,6 +205,7 @@ TEST_CASE("fewer nodes: bounds of an uneven ring narrowed by smaller ones, in ra
     CHECK(bounds->narrow.upper <= bounds->wide.upper);
   }
   CHECK(found == kRuns);
+  CHECK(odd >= kRuns / 5);
   CHECK(narrow < 0.5 * wide);
 }
 
