@@ -90,15 +90,15 @@ TEST_CASE("hashed ways: which plans lay them, and which hand slices over") {
 TEST_CASE("hashed ways: collectives take the links and the time that they take with a carrier") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(17);
-  constexpr std::array kCollectives = {Collective::all_reduce, Collective::all_gather,
-                                       Collective::reduce_scatter, Collective::broadcast};
+  constexpr std::array kDrawn = {Collective::all_reduce, Collective::all_gather,
+                                 Collective::reduce_scatter, Collective::broadcast};
   double furthest = 0;
   int equal = 0;
   constexpr int kRuns = cases(60);
   for (int i = 0; i < kRuns; ++i) {
     const Cluster cluster = hashed_cluster(random, parts, static_cast<int>(random.pick(2, 7)));
     const CollectiveRun run =
-        hashed_run(random, cluster, random.of(kCollectives), static_cast<int>(random.pick(1, 4)));
+        hashed_run(random, cluster, random.of(kDrawn), static_cast<int>(random.pick(1, 4)));
     CAPTURE(i);
     CAPTURE(cluster.fabric_summary());
     CAPTURE(to_text(run.algorithm));
@@ -118,14 +118,14 @@ TEST_CASE("hashed ways: collectives take the links and the time that they take w
 TEST_CASE("hashed ways: folded as in full") {
   const PartsCatalogue parts = load_catalogue();
   Dice random(18);
-  constexpr std::array kCollectives = {Collective::all_reduce, Collective::all_gather,
-                                       Collective::alltoall, Collective::sendrecv};
+  constexpr std::array kDrawn = {Collective::all_reduce, Collective::all_gather,
+                                 Collective::alltoall, Collective::sendrecv};
   int folded = 0;
   constexpr int kRuns = cases(60);
   for (int i = 0; i < kRuns; ++i) {
     const Cluster cluster = hashed_cluster(random, parts, static_cast<int>(random.pick(2, 6)));
     const CollectiveRun run =
-        hashed_run(random, cluster, random.of(kCollectives), static_cast<int>(random.pick(1, 8)));
+        hashed_run(random, cluster, random.of(kDrawn), static_cast<int>(random.pick(1, 8)));
     CAPTURE(i);
     CAPTURE(cluster.fabric_summary());
     CAPTURE(to_text(run.collective));
