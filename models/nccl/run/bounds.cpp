@@ -276,9 +276,10 @@ class RingTwins {
     return fabric;
   }
 
-  /// The same link in a cluster of another number of nodes. REQUIRES: none between switches, of a
-  /// node that is there, too.
-  LinkId in(const Cluster& other, LinkId link) const {
+  /// The link in the same place of the first `period` nodes, in a cluster of as many or of another
+  /// number of nodes. REQUIRES: none between switches.
+  LinkId first_like(LinkId link, int period, const Cluster& other) const {
+    link = cluster_.moved_back(link, cluster_.first_node_of(link) / period * period);
     if (!has_seam_ || !cluster_.is_fabric_link(link)) return link;
     const bool leaves_nic = !cluster_.link_from(link).is_switch;
     const auto [node, nic] =
@@ -292,8 +293,7 @@ class RingTwins {
     std::set<std::pair<std::uint32_t, std::int64_t>> rates;
     for (const LinkId link : odd_links_) {
       if (cluster_.is_trunk(link)) return std::nullopt;
-      const int back = cluster_.first_node_of(link) / period * period;
-      rates.emplace(index_of(in(twin.cluster, cluster_.moved_back(link, back))),
+      rates.emplace(index_of(first_like(link, period, twin.cluster)),
                     std::min(cluster_.link(link).rate, healthy_.link(link).rate).bytes_per_s);
     }
     for (const auto& [link, rate] : rates)
@@ -378,9 +378,7 @@ class RingTwins {
     Duration out;
     for (const LinkId link : odd_links_) {
       if (cluster_.is_trunk(link)) continue;
-      const int alike = twin.symmetry.nodes();
-      const int back = cluster_.first_node_of(link) / alike * alike;
-      const LinkId first = in(twin.cluster, cluster_.moved_back(link, back));
+      const LinkId first = first_like(link, twin.symmetry.nodes(), twin.cluster);
       const auto like = carried.find(twin.symmetry.representative(twin.cluster, first));
       if (like == carried.end()) continue;
       out = std::max(out, transfer_time(like->second, cluster_.link(link).rate));
