@@ -35,8 +35,9 @@ struct BoundedRun {
   TimeRange even_chunks = {};  ///< of a ring, what it takes with all chunks as large as its largest
 };
 
-/// Nothing where no more than `most` events of the run are simulated, or where no twins are known:
-/// then it has to be simulated whole. Twins are for Ring's all_reduce, all_gather and
+/// Nothing where no more than `most` events of the run are simulated (of 0.1 us: those of machines
+/// that caches do not hold are counted twice), or where no twins are known: then it has to be
+/// simulated whole. Twins are for Ring's all_reduce, all_gather and
 /// reduce_scatter on all nodes of a cluster, with ways that switches do not choose by lot; and of
 /// all-to-alls there are some (exchange_bounds.hpp). Ways that follow from hashes are looked at:
 /// where no two NICs share a link between switches, they are as good as those by destination.

@@ -42,7 +42,7 @@ class ExchangeTwins {
 
   /// `whole`: the run's own symmetry.
   std::optional<BoundedRun> find(const Symmetry& whole, std::uint64_t most, std::uint64_t dearest) {
-    if (are_racks()) return find_racks(whole, most, std::min(most, dearest));
+    if (are_racks()) return find_racks(whole, most, dearest);
     if (!is_faulty()) return std::nullopt;
     const Twin like = twin(healthy_, {});
     const std::uint64_t folded = cost(like);
@@ -63,24 +63,26 @@ class ExchangeTwins {
     Symmetry symmetry;
   };
 
-  /// Of racks that NVLink makes one node each: as many as `dearest` allows, for the others too.
+  /// Of racks that NVLink makes one node each: as many as `most` allows, or the fewest that say
+  /// something, for the others too.
   std::optional<BoundedRun> find_racks(const Symmetry& whole, std::uint64_t most,
                                        std::uint64_t dearest) {
     if (is_faulty() || !cluster_.has_two_tiers()) return std::nullopt;
     const std::uint64_t all = cost({healthy_, run_, whole});
     if (all <= most) return std::nullopt;
+    std::optional<Twin> like;
     for (int racks = whole.nodes() / 2; racks >= kRacksLeast; --racks) {
       if (whole.nodes() % racks != 0) continue;
-      Twin like{healthy_, run_, find_symmetry(healthy_, run_)};
-      like.symmetry.moves = {near_copies(healthy_, members_.gpus_per_node(), racks)};
-      if (cost(like) > dearest) continue;
-      SimulationResult result = ran(like);
-      const Duration time = result.time;
-      const RacksApart& apart =
-          cluster_.hosts() % cluster_.nodes_per_leaf() == 0 ? kRacksOnFullLeaves : kRacks;
-      return bounded(like, {time, apart.faster}, {std::move(result), apart.slower}, all);
+      like = Twin{healthy_, run_, find_symmetry(healthy_, run_)};
+      like->symmetry.moves = {near_copies(healthy_, members_.gpus_per_node(), racks)};
+      if (cost(*like) <= most) break;
     }
-    return std::nullopt;
+    if (!like || cost(*like) > dearest) return std::nullopt;
+    SimulationResult result = ran(*like);
+    const Duration time = result.time;
+    const RacksApart& apart =
+        cluster_.hosts() % cluster_.nodes_per_leaf() == 0 ? kRacksOnFullLeaves : kRacks;
+    return bounded(*like, {time, apart.faster}, {std::move(result), apart.slower}, all);
   }
 
   /// Bounds so far from a time, as a share of it.
@@ -229,7 +231,10 @@ std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& so
       std::max<std::uint64_t>(size.slices / std::max<std::uint64_t>(size.simulated, 1), 1);
   const auto messages =
       ranks * ranks / copies * static_cast<std::uint64_t>(run.p2p.rules.channels.per_peer);
-  return kEventsOfMessage * std::min(messages, size.simulated) + kEventsOfChunk * size.simulated;
+  const std::uint64_t events =
+      kEventsOfMessage * std::min(messages, size.simulated) + kEventsOfChunk * size.simulated;
+  const bool are_racks = cluster.node().trays() > 1 && cluster.nodes() > 1;
+  return are_racks ? events * kPercentOfRacks / 100 : events;
 }
 
 std::uint64_t events_of_exchange(const Cluster& cluster, const SoftwareCosts& software,

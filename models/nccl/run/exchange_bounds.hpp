@@ -12,6 +12,9 @@ namespace fabricast {
 /// What a message and a chunk of one take of CPU time, in 0.1 us: on 232 nodes of DGX H100 messages
 /// of 1, 3 and 8 chunks take 9, 21 and 53, on 1,000 nodes of 3 chunks 27, as they wait for memory.
 inline constexpr std::uint64_t kEventsOfMessage = 2, kEventsOfChunk = 7;
+/// And so many per cent of that between racks that NVLink joins: 1 GiB on 288 hosts of GB200, 2.1e7
+/// chunks, 20 s.
+inline constexpr std::uint64_t kPercentOfRacks = 140;
 /// Whether it is so much at most at first glance. A chunk has 4 KiB, or is a message's last.
 bool is_small_exchange(const CollectiveRun& run, int ranks, int copies, std::uint64_t most);
 /// So many events the sends and receives of a run take that is folded as `plan` says. REQUIRES: one
