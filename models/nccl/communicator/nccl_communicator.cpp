@@ -44,6 +44,20 @@ Members members_of(const NcclCommunicatorConfig& config, const NodeDescription& 
   return config.members;
 }
 
+/// The driver lets no two of these GPUs reach each other over PCIe; over NVLink it does. NCCL asks
+/// NVML of each pair (src/graph/paths.cc, ncclTopoCheckP2p).
+void keep_p2p_to_nvlink(SearchSettings& settings, const NodeDescription& node) {
+  bool has_nvlink = false;
+  for_each_pci(node, [&](const Pci& pci) {
+    has_nvlink = has_nvlink || (pci.gpu && !pci.gpu->nvlinks.empty());
+  });
+  if (has_nvlink) {
+    settings.p2p_level = std::min(settings.p2p_level.value_or(PathType::nvl), PathType::nvl);
+  } else {
+    settings.p2p_disable = true;
+  }
+}
+
 struct ComputeCapabilities {
   int least = 0, most = 0;
 };
@@ -166,8 +180,7 @@ NcclCommunicator make(const NodeDescription& hardware, const NcclCommunicatorCon
   for (const int gpu : members.gpus()) input.gpus.push_back(devs[static_cast<std::size_t>(gpu)]);
   input.nodes = members.node_count();
   input.settings = read_search_settings(environment, config.version, warnings);
-  // src/graph/paths.cc, ncclTopoCheckP2p: what NVML says of a pair. Such GPUs have no NVLink.
-  if (config.lacks_p2p) input.settings.p2p_disable = true;
+  if (config.lacks_p2p) keep_p2p_to_nvlink(input.settings, hardware);
   if (config.memory_joins) {
     input.settings.net_disable_intra = true;
     input.settings.shm_disable = false;

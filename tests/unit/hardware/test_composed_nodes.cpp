@@ -118,6 +118,26 @@ TEST_CASE("composed nodes: links of a mesh, NICs spread evenly, a file that read
   CHECK(paths(NodeGraph::build(parse_node_type(text, "x.yaml"), parts())) == paths(half));
 }
 
+TEST_CASE("composed nodes: GeForce cards with a bridge reach each other over it alone") {
+  // Two pairs of RTX 3090 on two sockets: NVLink within a pair, host memory between the pairs.
+  const Cluster cluster(composed({"RTX_3090", NodeKind::nvlink_pairs, 4, "", 0, {}}), 1, {});
+  CHECK(!cluster.node().peer_to_peer());
+  const auto time_of = [&](int gpus, const char* level) {
+    CommunicatorConfig config;
+    config.version = kNccl2_21_5;
+    config.gpus_per_node = gpus;
+    if (level != nullptr) config.environment.set("NCCL_P2P_LEVEL", level);
+    const Communicator communicator = make_communicator(cluster, config);
+    const DecidedCall call = decide_call(communicator, {Collective::all_reduce, 16 << 20, 4, 0});
+    return simulate(cluster, parts().software, call.run, {}).time.ps;
+  };
+  // 2(n-1)/n x 64 MiB at 45 GB/s over the bridge; a GPU's 26 GB/s at most beside it.
+  CHECK(time_of(2, nullptr) < 3 * time_of(2, "LOC") / 4);
+  CHECK(time_of(2, nullptr) == time_of(2, "NVL"));
+  CHECK(time_of(4, nullptr) == time_of(4, "NVL"));
+  CHECK(time_of(4, nullptr) == time_of(4, "SYS"));  // which the driver does not let
+}
+
 TEST_CASE(
     "composed nodes: GeForce cards stand on root ports, and reach each other if the driver lets "
     "them") {
