@@ -57,9 +57,42 @@ TEST_CASE("GPU names: what people say, a part's own name, a product") {
   CHECK(gpu_called("h20-3e", false, parts()) == "H20_SXM");
   CHECK(gpu_called("RTX 4090 D", true, parts()) == "RTX_4090");
   CHECK(gpu_called("NVIDIA H100 80GB HBM3", false, parts()) == "H100_SXM5");
-  CHECK(error_text([] {
-          gpu_called("MI300X", false, parts());
-        }).starts_with("GPU \"MI300X\" is not in the parts catalogue"));
+  CHECK(error_text([] { gpu_called("MI300X", false, parts()); }) ==
+        "GPU \"MI300X\" is not in the parts catalogue\n"
+        "hint: NCCL runs on NVIDIA's GPUs; other makers' libraries are not simulated");
+  CHECK(error_text([] { gpu_called("H900", false, parts()); }) ==
+        "GPU \"H900\" is not in the parts catalogue\nhint: near: H100");
+}
+
+TEST_CASE("GPU names: maker, family, memory and edition may stand beside a name") {
+  const auto board = [](const char* name) { return gpu_called(name, false, parts()); };
+  CHECK(board("NVIDIA A100 40GB SXM4") == "A100_SXM4_80");
+  CHECK(board("A100 PCIe 40GB") == "A100_PCIE_80");
+  CHECK(board("V100 16GB PCIe") == "V100_PCIe");
+  CHECK(board("8xH100") == "H100_SXM5");
+  CHECK(board("H100 SXM 64GB") == "H100_SXM5");
+  CHECK(board("GH200 144GB") == "GH200");
+  CHECK(board("RTX 5880 Ada Generation") == "RTX_5880_Ada");
+  CHECK(board("RTX6000Ada") == "RTX_6000_Ada");
+  CHECK(board("RTX PRO 6000 Blackwell Max-Q Workstation Edition") == "RTX_PRO_6000");
+  CHECK(board("RTX PRO 4500 Blackwell") == "RTX_PRO_4500");
+  CHECK(board("RTX 4070 Ti Super") == "RTX_4070_Ti");
+  CHECK(board("GeForce RTX 3090 Ti") == "RTX_3090_Ti");
+  CHECK(board("Quadro RTX 8000") == "Quadro_RTX_6000");
+  CHECK(board("Titan V") == "TITAN_V");
+  CHECK(board("DGX Spark") == "GB10");
+  // A card, where the same name has one.
+  CHECK(gpu_called("H200", true, parts()) == "H200_NVL");
+  CHECK(gpu_called("A800", true, parts()) == "A100_PCIE_80");
+}
+
+TEST_CASE("GPU names: every part of the catalogue has a server, every part and name says which") {
+  for (const auto& [part, unused] : parts().gpus) {
+    CHECK_MESSAGE(parts().platforms.contains(part), part);
+    CHECK(gpu_called(part, false, parts()) == part);
+  }
+  for (const GpuName& one : parts().gpu_names)
+    if (one.is_product) CHECK_MESSAGE(named_in(one.name.c_str()) == one.gpu, one.name);
 }
 
 TEST_CASE("GPU names: own ones come first, and name a part") {
@@ -75,6 +108,6 @@ TEST_CASE("GPU names: own ones come first, and name a part") {
   CHECK(error("model: A, product: B, gpu: L4") ==
         "p.yaml:3: gpu_names[0].product: one of product and model is wanted");
   CHECK(error("gpu: L4") == "p.yaml:3: gpu_names[0]: one of product and model is wanted");
-  CHECK(error("model: A, gpu: L5") ==
-        "p.yaml:3: gpu_names[0].gpu: no GPU is named \"L5\"\nhint: did you mean \"L4\"?");
+  CHECK(error("model: A, gpu: T5") ==
+        "p.yaml:3: gpu_names[0].gpu: no GPU is named \"T5\"\nhint: did you mean \"T4\"?");
 }

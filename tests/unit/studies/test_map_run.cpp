@@ -140,7 +140,8 @@ TEST_CASE("mapping: hardware that is not known is named, never guessed") {
   CHECK(map_error("r,all_reduce,H100,nvswitch,ibb,8,2,16,8,400,,,,,,,s") ==
         "unknown net_kind \"ibb\"\nhint: did you mean \"ib\"?");
   CHECK(map_error("r,all_reduce,MI300X,nvswitch,none,8,1,8,,,,,,,,,s") ==
-        "GPU \"MI300X\" is not in the parts catalogue");
+        "GPU \"MI300X\" is not in the parts catalogue\n"
+        "hint: NCCL runs on NVIDIA's GPUs; other makers' libraries are not simulated");
   CHECK(map_error("r,all_reduce,H100,nvswitch,none,8,1,16,,,,,,,,,s") ==
         "16 ranks a node, but 8 GPUs");
   CHECK(map_error("r,all_reduce,H100,hgx,none,8,1,8,,,,,,,,,s")
