@@ -21,6 +21,14 @@ class CsvReader {
 
   bool done() const { return at_ >= text_.size(); }
   int line() const { return line_; }
+  std::size_t at() const { return at_; }
+
+  /// Goes on with the line after the one that begins at `row`, which is `line`.
+  void skip_line(std::size_t row, int line) {
+    const std::size_t end = text_.find('\n', row);
+    at_ = end == std::string_view::npos ? text_.size() : end + 1;
+    line_ = line + 1;
+  }
 
   std::vector<std::string> record() {
     std::vector<std::string> fields;
@@ -81,7 +89,8 @@ class CsvReader {
 
 }  // namespace
 
-CsvTable::CsvTable(std::string_view text, std::string file) : file_(std::move(file)) {
+CsvTable::CsvTable(std::string_view text, std::string file, std::vector<Error>* broken)
+    : file_(std::move(file)) {
   CsvReader reader(text, file_);
   if (reader.done()) throw Error(Place{file_, 0, {}}, "the file is empty: a header is missing");
   const std::vector<std::string> header = reader.record();
@@ -90,14 +99,24 @@ CsvTable::CsvTable(std::string_view text, std::string file) : file_(std::move(fi
       throw Error(Place{file_, 1, {}}, fmt::format("column \"{}\" twice", header[i]));
   }
   while (!reader.done()) {
-    Row row{reader.line(), reader.record()};
-    if (row.fields.size() == 1 && row.fields[0].empty()) continue;  // a blank line
-    if (row.fields.size() != header.size()) {
-      throw Error(Place{file_, row.line, {}},
-                  fmt::format("{} fields, the header has {}", row.fields.size(), header.size()));
+    const int line = reader.line();
+    const std::size_t at = reader.at();
+    try {
+      add_row(line, reader.record(), header.size());
+    } catch (const Error& error) {
+      if (broken == nullptr) throw;
+      broken->push_back(error);
+      reader.skip_line(at, line);
     }
-    rows_.push_back(std::move(row));
   }
+}
+
+void CsvTable::add_row(int line, std::vector<std::string> fields, std::size_t columns) {
+  if (fields.size() == 1 && fields[0].empty()) return;  // a blank line
+  if (fields.size() != columns)
+    throw Error(Place{file_, line, {}},
+                fmt::format("{} fields, the header has {}", fields.size(), columns));
+  rows_.push_back({line, std::move(fields)});
 }
 
 CsvRow CsvTable::row(std::size_t index) const { return {*this, rows_[index]}; }

@@ -19,8 +19,10 @@ class CsvRow;
 class CsvTable {
  public:
   /// Throws Error with the line: a quote that never ends or stands inside a field, a row that is
-  /// longer or shorter than the header, a column named twice, no header.
-  CsvTable(std::string_view text, std::string file);
+  /// longer or shorter than the header, a column named twice, no header. With `broken` such rows
+  /// are left out and go there; what follows is read from the next line on. The header must be
+  /// whole.
+  CsvTable(std::string_view text, std::string file, std::vector<Error>* broken = nullptr);
 
   std::size_t rows() const { return rows_.size(); }
   CsvRow row(std::size_t index) const;
@@ -35,6 +37,8 @@ class CsvTable {
     int line = 0;  ///< where it begins
     std::vector<std::string> fields;
   };
+
+  void add_row(int line, std::vector<std::string> fields, std::size_t columns);
 
   std::string file_;
   std::map<std::string, std::size_t, std::less<>> columns_;

@@ -31,6 +31,23 @@ TEST_CASE("CSV: quotes, doubled quotes, line breaks in quotes, either line end")
   CHECK(csv_field("x, \"y\"") == "\"x, \"\"y\"\"\"");
 }
 
+TEST_CASE(
+    "CSV: rows that are broken are left out where that is asked for, and what follows is read") {
+  // A row too short, a stray quote, a quote that never ends: the line after each is read.
+  std::vector<Error> broken;
+  const CsvTable table("a,b\n1,2\n3\nx\"y,4\n5,6\n\"7,8\n9,10\n", "a.csv", &broken);
+  REQUIRE(table.rows() == 3);
+  CHECK(table.row(1).text("a") == "5");
+  CHECK(table.row(1).place().line == 5);
+  CHECK(table.row(2).text("b") == "10");
+  CHECK(table.row(2).place().line == 7);
+  REQUIRE(broken.size() == 3);
+  CHECK(broken[0].reason() == "a.csv:3: 1 fields, the header has 2");
+  CHECK(broken[1].reason() == "a.csv:4: a quote inside a field that does not begin with one");
+  CHECK(broken[2].reason() == "a.csv:6: a quote that never ends");
+  CHECK(error_text([&] { CsvTable("a,a\n", "a.csv", &broken); }) == "a.csv:1: column \"a\" twice");
+}
+
 TEST_CASE("CSV: what is broken is named with its line") {
   CHECK(csv_error("") == "a.csv: the file is empty: a header is missing");
   CHECK(csv_error("a,a\n") == "a.csv:1: column \"a\" twice");
