@@ -45,7 +45,8 @@ int run(const ValidateOptions& options, const Answers& answers) {
   const PartsCatalogue parts = load_parts(options.parts);
   ValidateConfig config;
   config.kernels = load_engines();
-  config.measured = load_measurements(options.runs, options.points, options.pairs);
+  config.measured =
+      load_measurements(options.runs, options.points, options.pairs, BadRows::leave_out);
   if (!options.node_of.empty()) return show_node(options, config.measured, parts);
   config.predictor = kPredictorWords.parse("predictor", options.predictor);
   config.slices_max = options.slices_max;

@@ -2,6 +2,7 @@
 // Measured runs of nccl-tests, as runs.csv and points.csv hold them (docs/validate.md says what
 // each column means).
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,13 +12,15 @@
 
 namespace fabricast {
 
-/// One sweep of one collective on one machine. Texts are as in the file; blank = not known.
+/// One sweep of one collective on one machine. Texts are as in the file, kinds of node and network
+/// in the words of docs/validate.md where they are understood; blank = not known.
 struct MeasuredRun {
   Place place;
   std::string id;
   Collective collective{};
   std::string gpu_model, node_kind, net_kind;
-  std::optional<int> gpus_per_node, nics_per_node, nic_gbps;  ///< what the node has
+  std::optional<int> gpus_per_node, nics_per_node;  ///< what the node has
+  std::optional<double> nic_gbps;                   ///< of one NIC
   int nodes = 1, ranks = 1;
   std::string nccl_version, env_kv, algorithm, flags, process_mode, source, date;
   std::string address;                ///< of who published it: the column `source`
@@ -26,6 +29,8 @@ struct MeasuredRun {
   bool sharp = false;
   bool scored = true;  ///< fit to be scored; without the column all are
   bool fitted = true;  ///< not: a fit may predict it only
+  /// Cells that were not understood, by column: they are wrong where they are needed.
+  std::map<std::string, Error, std::less<>> wrong;
 };
 
 /// One row of a table of nccl-tests.
@@ -44,11 +49,19 @@ struct MeasuredPair {
   double ratio = 0;       ///< run / baseline
 };
 
+/// What is done with a row of a file that is not understood.
+enum class BadRows {
+  refuse,    ///< the whole file
+  leave_out  ///< the row
+};
+
 struct Measurements {
   std::vector<MeasuredRun> runs;
   std::vector<MeasuredPoint> points;
   std::vector<MeasuredPair> pairs;
   int points_without_size = 0, points_without_time = 0;
+  std::vector<Error> unread;               ///< rows that were left out: where, and why
+  int runs_unread = 0, points_unread = 0;  ///< such; points also where their run's row was
 };
 
 }  // namespace fabricast

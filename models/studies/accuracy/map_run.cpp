@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
-#include "models/hardware/parts/gpu_names.hpp"
+#include "models/io/bands/run_words.hpp"
 #include "models/nccl/base/releases.hpp"
+#include "models/studies/accuracy/map_kind.hpp"
 #include "sim/base/add_once.hpp"
 #include "text/counted.hpp"
 #include "text/numbers.hpp"
@@ -18,7 +20,7 @@ namespace fabricast {
 
 namespace {
 
-constexpr std::int64_t kBytesPerGigabit = 1'000'000'000 / 8;
+constexpr double kBytesPerGigabit = 1e9 / 8;
 
 constexpr int kMostCards = 2;  ///< that are told as one NIC of their rates together
 
@@ -40,35 +42,36 @@ const UsualNic& usual_nic(std::string_view network, Bandwidth rate, std::string_
   return best != nullptr ? *best : *fastest;
 }
 
-/// "2.23.4", "2.18", "2.8.3?"
-std::optional<NcclVersion> version_in(std::string_view text) {
-  if (!text.starts_with("2.")) return std::nullopt;
-  text.remove_prefix(2);
-  const auto series = take_number<std::int16_t>(text);
-  if (!series) return std::nullopt;
-  const std::string_view patch = text.starts_with('.') ? text.substr(1) : std::string_view();
-  const auto said = leading_number<std::int16_t>(patch);
-  const NcclVersion version{*series, said.value_or(0)};
-  return said ? version : modelled_version(version);
+/// Whether `text` is NAME=..., after blanks.
+bool begins_assignment(std::string_view text) {
+  const std::size_t end = trimmed(text).find_first_of(" =;");
+  return end != std::string_view::npos && trimmed(text)[end] == '=';
 }
 
-/// K=V K="V with blanks" ...
+/// K=V K="V with blanks" ..., also one a line or with ';' or ',' behind each; a ';' may be NCCL's
+/// own (NCCL_ALGO=ring;allreduce:tree). A quote that never ends goes to the end.
 std::vector<std::string> assignments(std::string_view text) {
   std::vector<std::string> out;
   std::string word;
   char quote = 0;
-  for (const char c : text) {
+  const auto end_word = [&] {
+    while (word.ends_with(',')) word.pop_back();
+    if (!word.empty()) out.push_back(std::move(word));
+    word.clear();
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool is_end = c == ';' ? begins_assignment(text.substr(at + 1)) || at + 1 == text.size()
+                                 : std::string_view(" \t\r\n").find(c) != std::string_view::npos;
     if (quote != 0 ? c == quote : c == '"' || c == '\'') {
       quote = quote != 0 ? '\0' : c;
-    } else if (c == ' ' && quote == 0) {
-      if (!word.empty()) out.push_back(std::move(word));
-      word.clear();
+    } else if (quote == 0 && is_end) {
+      end_word();
     } else {
       word += c;
     }
   }
-  if (quote != 0) throw Error("env_kv: a quote never ends");
-  if (!word.empty()) out.push_back(std::move(word));
+  end_word();
   return out;
 }
 
@@ -84,16 +87,6 @@ constexpr std::array<std::string_view, 2> kGooglesPages = {
 /// (https://github.com/tinygrad/open-gpu-kernel-modules).
 constexpr std::array<std::string_view, 3> kPatchedDriver = {"p2p driver", "patched driver",
                                                             "tinygrad"};
-
-/// The value of an option like -g in nccl-tests' flags.
-std::optional<int> option_in(std::string_view flags, std::string_view option) {
-  for (std::size_t at = 0; (at = flags.find(option, at)) != std::string_view::npos; ++at) {
-    if (at > 0 && flags[at - 1] != ' ') continue;
-    const int value = leading_number<int>(flags.substr(at + option.size())).value_or(0);
-    if (value > 0) return value;
-  }
-  return std::nullopt;
-}
 
 class Mapper {
  public:
@@ -115,12 +108,11 @@ class Mapper {
   void map_node() {
     NodeShape& shape = out_.shape;
     if (run_.gpu_model.empty()) throw Error("gpu_model is not known");
-    if (run_.node_kind.empty()) throw Error("node_kind is not known");
-    shape.kind = kNodeKindWords.parse("kind of node", run_.node_kind);
-    const bool is_card = shape.kind == NodeKind::pcie || shape.kind == NodeKind::nvlink_pairs;
-    shape.gpu = gpu_called(run_.gpu_model, is_card, parts_);
+    need("gpus_per_node");
     if (!run_.gpus_per_node) note("gpus_per_node is blank: as many as take part");
     shape.gpus = run_.gpus_per_node.value_or(out_.gpus_used);
+    map_kind(run_.gpu_model, run_.node_kind, shape, out_.notes, parts_);
+    if (shape.kind == NodeKind::single && out_.gpus_used == 1) shape.gpus = 1;
     map_cube_mesh();
     map_driver();
     if (out_.gpus_used > shape.gpus) {
@@ -128,6 +120,12 @@ class Mapper {
     }
     const bool is_rack = shape.kind == NodeKind::nvl72 && run_.net_kind == "none";
     if (run_.nodes > 1 && !is_rack) map_nics();
+  }
+
+  /// Throws what is wrong with a cell that is needed.
+  void need(std::string_view column) const {
+    const auto found = run_.wrong.find(column);
+    if (found != run_.wrong.end()) throw Error(found->second);
   }
 
   /// Eight V100 or P100 "on NVLink" are the hybrid cube mesh of DGX-1: their links reach no seven
@@ -156,23 +154,32 @@ class Mapper {
   void map_nics() {
     NodeShape& shape = out_.shape;
     if (run_.net_kind.empty() || run_.net_kind == "none") throw Error("net_kind is not known");
+    need("nics_per_node");
     if (!run_.nics_per_node || *run_.nics_per_node == 0) throw Error("nics_per_node is not known");
+    need("nic_gbps");
+    double gbps = run_.nic_gbps.value_or(0);
     if (!run_.nic_gbps) throw Error("nic_gbps is not known");
     shape.nics = *run_.nics_per_node;
-    int gbps = *run_.nic_gbps;
     if (has_two_ports(gbps)) {
-      note(fmt::format("two ports of {} Gb/s for each GPU: NCCL fuses those of one card", gbps));
+      note(fmt::format("two ports of {:g} Gb/s for each GPU: NCCL fuses those of one card", gbps));
       shape.nics /= 2;
       gbps *= 2;
     }
-    set_nic({gbps * kBytesPerGigabit});
+    set_nic({std::llround(gbps * kBytesPerGigabit)});
     if (run_.net_kind == "roce") shape.network = NetKind::roce;
     if (run_.net_kind == "tcp") shape.network = NetKind::sockets;
   }
 
+  /// NCCL has no transport of its own for Omni-Path, and reaches it by verbs.
+  std::string_view network() {
+    if (run_.net_kind != "omnipath") return run_.net_kind;
+    note("Omni-Path: taken for InfiniBand of that rate");
+    return "ib";
+  }
+
   void set_nic(Bandwidth rate) {
     NodeShape& shape = out_.shape;
-    const UsualNic& usual = usual_nic(run_.net_kind, rate, shape.gpu, run_.nic_type, parts_);
+    const UsualNic& usual = usual_nic(network(), rate, shape.gpu, run_.nic_type, parts_);
     shape.nic = usual.nic;
     if (rate == usual.rate) return;
     const std::string none =
@@ -192,14 +199,14 @@ class Mapper {
   /// Servers with two InfiniBand or Ethernet ports of 200 Gb/s for each GPU have them on one card
   /// (OCI BM.GPU.H100.8; Alibaba's in arXiv 2406.04594), and NCCL takes these for one NIC
   /// (NCCL_IB_MERGE_NICS, since 2.23 NCCL_NET_MERGE_LEVEL).
-  bool has_two_ports(int gbps) const {
+  bool has_two_ports(double gbps) const {
     const bool is_verbs = run_.net_kind == "ib" || run_.net_kind == "roce";
     return is_verbs && gbps == 200 && out_.shape.nics == 2 * out_.shape.gpus;
   }
 
   void map_version() {
     constexpr int kBlackwell = 100;
-    if (const auto version = version_in(run_.nccl_version)) {
+    if (const auto version = release_in(run_.nccl_version)) {
       out_.version = answered_version(*version);
       if (out_.version != *version)
         note(fmt::format("NCCL {} is simulated by the rules of {}", run_.nccl_version,
@@ -208,7 +215,9 @@ class Mapper {
     }
     // A3 Mega's plugin came with NCCL 2.23 from February to August 2025 (gpudirect_tcp.hpp).
     constexpr NcclVersion kOfTcpxo{23, 4};
-    const bool is_new = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell;
+    constexpr int kWindows = 2;  // of -R, which came with 2.27
+    const bool is_new = parts_.gpus.at(out_.shape.gpu).sm >= kBlackwell ||
+                        option_in(run_.flags, kRegisterOption) == kWindows;
     out_.version = run_.net_kind == "tcpxo" ? kOfTcpxo : is_new ? kNccl2_27_7 : kNccl2_21_5;
     note(fmt::format("nccl_version is not known: {}", to_text(out_.version)));
   }
@@ -219,8 +228,12 @@ class Mapper {
       const std::string name = assignment.substr(0, assignment.find('='));
       if (std::ranges::find(kOfThatMachine, name) != kOfThatMachine.end()) {
         note(name + " speaks of that machine's devices: left out");
-      } else {
+        continue;
+      }
+      try {
         environment.set(assignment);
+      } catch (const Error& error) {
+        note(fmt::format("env_kv: {}: left out", error.message()));
       }
     }
     set_machines_own();
@@ -277,36 +290,53 @@ class Mapper {
     if (channels > 0) out_.channels = channels;
   }
 
-  /// "Ring (forced)": NCCL_ALGO=Ring.
+  /// "Ring (forced)": NCCL_ALGO=Ring; "Tree LL128 (forced)" NCCL_PROTO=LL128 beside.
   void force_algorithm() {
     const std::size_t forced = run_.algorithm.find("(forced)");
-    if (forced == std::string::npos || out_.environment.get("NCCL_ALGO")) return;
-    const std::string name(trimmed(std::string_view(run_.algorithm).substr(0, forced)));
-    if (plain_word(name) == "collnetsharp") {
-      out_.environment.set("NCCL_ALGO", "CollnetDirect,CollnetChain");
-    } else if (algorithm_from_text(name)) {
-      out_.environment.set("NCCL_ALGO", name);
-    } else {
-      throw Error(fmt::format("algorithm: \"{}\" is none of NCCL's", name));
+    if (forced == std::string::npos) return;
+    const std::string_view names = trimmed(std::string_view(run_.algorithm).substr(0, forced));
+    if (plain_word(names) == "collnetsharp")
+      return force("NCCL_ALGO", "CollnetDirect,CollnetChain");
+    std::string algorithms, protocols;
+    for (std::size_t at = 0; at < names.size();) {
+      const std::size_t end = std::min(names.find_first_of(" /,+", at), names.size());
+      const std::string_view name = names.substr(at, end - at);
+      at = end + 1;
+      if (name.empty()) continue;
+      const bool is_protocol = protocol_from_text(name).has_value();
+      if (!is_protocol && !algorithm_from_text(name))
+        throw Error(fmt::format("algorithm: \"{}\" is none of NCCL's", names));
+      std::string& list = is_protocol ? protocols : algorithms;
+      list += fmt::format("{}{}", list.empty() ? "" : ",", name);
     }
+    force("NCCL_ALGO", algorithms);
+    force("NCCL_PROTO", protocols);
+  }
+
+  /// What env_kv says itself goes first.
+  void force(const char* variable, const std::string& value) {
+    if (value.empty() || out_.environment.get(variable)) return;
+    out_.environment.set(variable, value);
+    out_.forced.emplace_back(variable);
   }
 
   /// GPUs of one thread are launched one after another, threads side by side. A process whose
   /// options are not known has one thread.
   void map_process() {
-    const int registered = option_in(run_.flags, "-R ").value_or(0);
+    const int registered = option_in(run_.flags, kRegisterOption).value_or(0);
     if (registered == 1) out_.registered = Registration::local;
     if (registered == 2) out_.registered = Registration::windows;
-    const bool is_whole_node = run_.process_mode == "one-process-per-node" ||
-                               run_.flags.find("(one process)") != std::string::npos;
-    if (!is_whole_node && !run_.process_mode.empty()) {
-      if (run_.process_mode != "one-process-per-gpu")
-        throw Error(fmt::format("unknown process_mode \"{}\"", run_.process_mode),
-                    "one-process-per-gpu and one-process-per-node are known");
-      return;
-    }
-    const int gpus = option_in(run_.flags, "-g ").value_or(1),
-              threads = option_in(run_.flags, "-t ").value_or(1);
+    const Processes said = processes_in(run_.process_mode);
+    const bool is_whole_node =
+        said == Processes::per_node || run_.flags.find("(one process)") != std::string::npos;
+    if (!is_whole_node && said == Processes::per_gpu) return;
+    if (said == Processes::unknown && !is_blank_word(run_.process_mode))
+      note(
+          fmt::format("process_mode \"{}\" is neither one-process-per-gpu nor "
+                      "one-process-per-node: taken for blank",
+                      run_.process_mode));
+    const int gpus = option_in(run_.flags, kGpusOption).value_or(1),
+              threads = option_in(run_.flags, kThreadsOption).value_or(1);
     const bool is_said = gpus * threads > 1;
     if (is_said && gpus <= out_.gpus_used && out_.gpus_used % gpus == 0) {
       out_.launches_in_a_row = gpus;
@@ -315,7 +345,7 @@ class Mapper {
     } else {
       note("process_mode is blank: one process per GPU");
     }
-    if (option_in(run_.flags, "-G ").value_or(0) > 0) out_.launches_in_a_row = 0;
+    if (option_in(run_.flags, kGraphsOption).value_or(0) > 0) out_.launches_in_a_row = 0;
   }
 
   const MeasuredRun& run_;

@@ -21,11 +21,12 @@ struct MappedRun {
   int launches_in_a_row = 1;  ///< nccl-tests' -g, 0 with -G
   Registration registered{};  ///< nccl-tests' -R
   bool sharp = false;
-  std::optional<int> channels;     ///< that ran, if the run says so
-  NcclVersion version;             ///< between the modelled ones the release itself
-  Environment environment;         ///< without what names devices of that machine
-  std::vector<int> without_gdr;    ///< nodes that have no GPUDirect RDMA
-  std::vector<std::string> notes;  ///< defaults taken for blanks, and what is left out
+  std::optional<int> channels;      ///< that ran, if the run says so
+  std::vector<std::string> forced;  ///< variables that are set for the column `algorithm`
+  NcclVersion version;              ///< between the modelled ones the release itself
+  Environment environment;          ///< without what names devices of that machine
+  std::vector<int> without_gdr;     ///< nodes that have no GPUDirect RDMA
+  std::vector<std::string> notes;   ///< defaults taken for blanks, and what is left out
 };
 
 /// Throws Error with what is not known: hardware is never guessed.

@@ -86,8 +86,8 @@ class Validation {
   void map_runs() {
     for (std::size_t i = 0; i < result_.measured.runs.size(); ++i) {
       try {
-        const MappedRun mapped = map_run(result_.measured.runs[i], parts_);
-        setups_.push_back(&setup_of(mapped));
+        MappedRun mapped = map_run(result_.measured.runs[i], parts_);
+        setups_.push_back(&setup_on_its_network(mapped));
         if (setups_.back()->refused) {
           result_.left_out.emplace(i, *setups_.back()->refused);
           continue;
@@ -102,6 +102,20 @@ class Validation {
     }
   }
 
+  /// NCCL_NET may name a plugin that is not simulated (IBext of HPC-X); the run's network is known.
+  const Setup& setup_on_its_network(MappedRun& mapped) {
+    const Setup& asked = setup_of(mapped);
+    const auto name = mapped.environment.get("NCCL_NET");
+    if (!asked.refused || !name) return asked;
+    const std::string said(*name);
+    mapped.environment.unset("NCCL_NET");
+    const Setup& free = setup_of(mapped);
+    if (free.refused) return asked;
+    mapped.notes.push_back(
+        fmt::format("NCCL_NET={} is not simulated: by the run's net_kind", said));
+    return free;
+  }
+
   static std::string key_of(const MappedRun& mapped) {
     std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", to_text(mapped.shape), mapped.nodes,
                                   mapped.gpus_used, mapped.launches_in_a_row, mapped.sharp,
@@ -109,6 +123,7 @@ class Validation {
                                   fmt::join(mapped.without_gdr, ","));
     for (const auto& [name, value] : mapped.environment.variables())
       key += fmt::format("|{}={}", name, value);
+    for (const std::string& variable : mapped.forced) key += "|forced " + variable;
     return key;
   }
 
@@ -153,12 +168,40 @@ class Validation {
     return clusters_.emplace(key, std::move(cluster)).first->second;
   }
 
+  /// A run whose column `algorithm` names what NCCL refuses was measured all the same: nothing was
+  /// forced on NCCL but what `env_kv` says. Nothing where that makes no difference.
+  std::optional<DecidedCall> decide_unforced(const MeasuredPoint& point) {
+    MappedRun mapped = setups_[point.run]->mapped;
+    std::string named;
+    for (const std::string& variable : mapped.forced) {
+      named += fmt::format("{}{}", named.empty() ? "" : " ", *mapped.environment.get(variable));
+      mapped.environment.unset(variable);
+    }
+    if (named.empty()) return std::nullopt;
+    mapped.forced.clear();
+    const Setup& free = setup_of(mapped);
+    if (free.refused) return std::nullopt;
+    std::optional<DecidedCall> call = decide(free, point);
+    setups_[point.run] = &free;
+    ++result_.notes[fmt::format("NCCL refuses {} alone here: by its own choice", named)];
+    return call;
+  }
+
+  std::optional<DecidedCall> decide_run(const MeasuredPoint& point) {
+    try {
+      return decide(*setups_[point.run], point);
+    } catch (const Error&) {
+      if (std::optional<DecidedCall> call = decide_unforced(point)) return call;
+      throw;
+    }
+  }
+
   void decide_point(std::size_t index) {
     const MeasuredPoint& point = result_.measured.points[index];
     if (result_.left_out.contains(point.run)) return;
     Prediction& prediction = result_.predictions[index];
     try {
-      const std::optional<DecidedCall> call = decide(*setups_[point.run], point);
+      const std::optional<DecidedCall> call = decide_run(point);
       if (!call) return;
       const bool tuned = is_tuned(call->run.collective);
       prediction.algorithm = tuned ? to_text(call->run.algorithm) : "none";

@@ -120,6 +120,7 @@ Report validate_report(const ValidateResult& result) {
   out.study = "validate nccl-tests";
   out.job["ask"] = {{"predictor", to_text(result.predictor)}, {"slices_max", result.slices_max}};
   ReportTable left_out("left_out", {text("run_id"), text("why")});
+  for (const Error& why : result.measured.unread) left_out.add({Json(), why.what()});
   for (const auto& [run, why] : result.left_out)
     left_out.add({result.measured.runs[run].id, why.what()});
   ReportTable assumed("assumed", {text("what"), whole("runs")});

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "models/io/bands/run_words.hpp"
 #include "models/studies/shared/quantile.hpp"
 #include "text/numbers.hpp"
 
@@ -128,11 +129,8 @@ bool is_modern(const MeasuredRun& run) {
   constexpr int kFirstYear = 2023;
   const auto begins = [&](std::string_view name) { return run.gpu_model.starts_with(name); };
   if (std::ranges::any_of(old, begins)) return false;
-  std::string_view release = run.nccl_version;
-  if (const auto major = take_number<int>(release); major && release.starts_with('.')) {
-    if (const auto minor = leading_number<int>(release.substr(1)))
-      return std::pair(*major, *minor) >= std::pair(2, 18);
-  }
+  constexpr int kFirstSeries = 18;
+  if (const auto release = release_in(run.nccl_version)) return release->series >= kFirstSeries;
   return leading_number<int>(run.date).value_or(0) >= kFirstYear ||
          std::ranges::any_of(hopper_or_newer, begins);
 }

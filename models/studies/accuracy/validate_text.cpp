@@ -50,9 +50,13 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string mapping_text(const ValidateResult& result) {
   const Measurements& measured = result.measured;
-  std::string out = fmt::format(
-      "{} of {} mapped, {} with a size\n", measured.runs.size() - result.left_out.size(),
-      counted(std::ssize(measured.runs), "run"), counted(std::ssize(measured.points), "point"));
+  std::string out = fmt::format("{} of {} mapped, {} with a size\n",
+                                measured.runs.size() - result.left_out.size(),
+                                counted(std::ssize(measured.runs) + measured.runs_unread, "run"),
+                                counted(std::ssize(measured.points), "point"));
+  if (measured.points_unread > 0)
+    out += fmt::format("{} of rows that were not understood left out\n",
+                       counted(measured.points_unread, "point"));
   if (measured.points_without_size > 0)
     out +=
         fmt::format("{} without a size left out\n", counted(measured.points_without_size, "point"));
@@ -60,7 +64,8 @@ std::string mapping_text(const ValidateResult& result) {
     out +=
         fmt::format("{} without a time left out\n", counted(measured.points_without_time, "point"));
   std::map<std::string, int> reasons;
-  for (const auto& [run, why] : result.left_out) ++reasons[first_line(why.reason())];
+  for (const auto& [run, why] : result.left_out) ++reasons[first_line(why.message())];
+  if (measured.runs_unread > 0) reasons["the row was not understood"] += measured.runs_unread;
   for (const auto& [why, runs] : reasons)
     out += fmt::format("  left out: {}: {}\n", counted(runs, "run"), why);
   for (const auto& [note, runs] : result.notes)
@@ -172,6 +177,31 @@ std::string pairs_text(const ValidateResult& result) {
   return out + table.text();
 }
 
+/// What is wrong with a row whose file and line are said.
+std::string without_file(const Error& why) {
+  const std::string& column = why.place().path;
+  return column.empty() ? why.message() : column + ": " + why.message();
+}
+
+/// In brackets, what to do.
+std::string hint_behind(const Error& why) {
+  return why.hint().empty() ? "" : fmt::format(" ({})", first_line(why.hint()));
+}
+
+/// How much was left out; "" for nothing.
+std::string sum_text(const ValidateResult& result) {
+  const Measurements& measured = result.measured;
+  const auto runs = std::ssize(result.left_out) + measured.runs_unread;
+  const auto points = measured.points_unread +
+                      std::ranges::count_if(measured.points, [&](const MeasuredPoint& point) {
+                        return result.left_out.contains(point.run);
+                      });
+  if (runs + points == 0) return {};
+  return fmt::format("left out in all: {} of {}, {} of {}\n", runs,
+                     counted(std::ssize(measured.runs) + measured.runs_unread, "run"), points,
+                     counted(std::ssize(measured.points) + measured.points_unread, "point"));
+}
+
 std::string algorithm_of(const Prediction& prediction) {
   if (prediction.algorithm.empty()) return "";
   return fmt::format("{} {}", prediction.algorithm, prediction.protocol);
@@ -180,10 +210,14 @@ std::string algorithm_of(const Prediction& prediction) {
 }  // namespace
 
 std::string left_out_text(const ValidateResult& result) {
+  const Measurements& measured = result.measured;
   std::string out;
+  for (const Error& why : measured.unread)
+    out += fmt::format("left out: {}{}\n", first_line(why.reason()), hint_behind(why));
   for (const auto& [run, why] : result.left_out)
-    out +=
-        fmt::format("left out: {}: {}\n", result.measured.runs[run].id, first_line(why.reason()));
+    out += fmt::format("left out: {}:{}: {}: {}{}\n", measured.runs[run].place.file,
+                       measured.runs[run].place.line, measured.runs[run].id,
+                       first_line(without_file(why)), hint_behind(why));
   std::map<std::size_t, int> without;  // by run
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     const std::size_t run = result.measured.points[i].run;
@@ -192,8 +226,8 @@ std::string left_out_text(const ValidateResult& result) {
   }
   for (const auto& [run, points] : without)
     out += fmt::format("no prediction: {}: {}: no element for each rank, or too large\n",
-                       result.measured.runs[run].id, counted(points, "point"));
-  return out;
+                       measured.runs[run].id, counted(points, "point"));
+  return out + sum_text(result);
 }
 
 std::string validate_text(const ValidateResult& result) {

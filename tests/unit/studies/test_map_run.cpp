@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/io/bands/run_words.hpp"
 #include "models/studies/accuracy/map_run.hpp"
 #include "tests/unit/catalogue.hpp"
 #include "tests/unit/error_text.hpp"
@@ -93,6 +94,7 @@ TEST_CASE("mapping: versions, defaults for blanks") {
   CHECK(version("H100", "") == kNccl2_21_5);
   CHECK(version("H100", "older") == kNccl2_21_5);
   CHECK(version("B200", "") == kNccl2_27_7);
+  CHECK(mapped("r,all_reduce,H100,nvswitch,none,8,1,8,,,,,,-R 2,,,s").version == kNccl2_27_7);
   CHECK(mapped("r,all_reduce,B200,nvswitch,none,8,1,8,,,,,,,,,s").notes ==
         std::vector<std::string>{"nccl_version is not known: 2.27.7",
                                  "process_mode is blank: one process per GPU"});
@@ -144,8 +146,134 @@ TEST_CASE("mapping: hardware that is not known is named, never guessed") {
         "hint: NCCL runs on NVIDIA's GPUs; other makers' libraries are not simulated");
   CHECK(map_error("r,all_reduce,H100,nvswitch,none,8,1,16,,,,,,,,,s") ==
         "16 ranks a node, but 8 GPUs");
-  CHECK(map_error("r,all_reduce,H100,hgx,none,8,1,8,,,,,,,,,s")
-            .starts_with("unknown kind of node \"hgx\""));
+  CHECK(map_error("r,all_reduce,H100,torus,none,8,1,8,,,,,,,,,s")
+            .starts_with("unknown kind of node \"torus\""));
+  CHECK(map_error("r,all_reduce,H100,nvswich,none,8,1,8,,,,,,,,,s") ==
+        "unknown kind of node \"nvswich\"\nhint: did you mean \"nvswitch\"?");
   CHECK(map_error("r,all_reduce,H100,nvswitch,none,8,1,8,,,,,Rong (forced),,,,s") ==
         "algorithm: \"Rong\" is none of NCCL's");
+}
+
+TEST_CASE("mapping: kinds of node and network in the words of people") {
+  for (const char* kind : {"hgx", "DGX", "SXM5", "NVSwitch", "nv-switch", "NVLink switch"})
+    CHECK_MESSAGE(node_kind_word(kind) == "nvswitch", kind);
+  CHECK(node_kind_word("NVLink Bridge") == "nvlink-pairs");
+  CHECK(node_kind_word("nvlink_mesh") == "nvlink-mesh");
+  CHECK(node_kind_word("no NVLink") == "pcie");
+  CHECK(node_kind_word("NVL4") == "nvlink-mesh");
+  CHECK(node_kind_word("NVLink") == "nvlink");
+  CHECK(node_kind_word("torus") == "torus");
+  for (const char* net : {"IB", "InfiniBand", "InfiniBand NDR", "HDR", "ib-hdr"})
+    CHECK_MESSAGE(net_kind_word(net) == "ib", net);
+  CHECK(net_kind_word("RoCEv2") == "roce");
+  CHECK(net_kind_word("Slingshot-11") == "slingshot");
+  CHECK(net_kind_word("sockets") == "tcp");
+  CHECK(net_kind_word("GPUDirect-TCPXO") == "tcpxo");
+  CHECK(net_kind_word("EFAv3") == "efa");
+}
+
+TEST_CASE("mapping: rates, releases, options and processes as people write them") {
+  CHECK(nic_gbps_in("400") == 400);
+  CHECK(nic_gbps_in("56.0") == 56);
+  CHECK(nic_gbps_in("3.2") == 3.2);
+  CHECK(nic_gbps_in("400 Gb/s") == 400);
+  CHECK(nic_gbps_in("100GbE") == 100);
+  CHECK(nic_gbps_in("50 GB/s") == 400);
+  CHECK(nic_gbps_in("2x200") == 400);
+  CHECK(nic_gbps_in("2 x 100 Gb/s") == 200);
+  CHECK(nic_gbps_in("HDR") == 200);
+  CHECK_FALSE(nic_gbps_in("fast"));
+  CHECK_FALSE(nic_gbps_in("400 apples"));
+  CHECK(release_in("2.27.5-1") == NcclVersion{27, 5});
+  CHECK(release_in("NCCL 2.19.3+cuda12.3") == NcclVersion{19, 3});
+  CHECK(release_in("CUDA 12.2.140, NCCL 2.18.5") == NcclVersion{18, 5});
+  CHECK(release_in("2.29.0a1") == NcclVersion{29, 0});
+  CHECK(release_in("22703") == NcclVersion{27, 3});
+  CHECK(release_in("2708") == NcclVersion{7, 8});
+  CHECK_FALSE(release_in("older"));
+  CHECK_FALSE(release_in("12.4"));
+  CHECK(option_in("-b 8 -g 8", kGpusOption) == 8);
+  CHECK(option_in("-t8 -g1", kThreadsOption) == 8);
+  CHECK(option_in("--ngpus=4", kGpusOption) == 4);
+  CHECK_FALSE(option_in("-g N (one process)", kGpusOption));
+  CHECK(processes_in("1 process per GPU") == Processes::per_gpu);
+  CHECK(processes_in("MPI") == Processes::per_gpu);
+  CHECK(processes_in("single-process") == Processes::per_node);
+  CHECK(processes_in("srun") == Processes::unknown);
+}
+
+TEST_CASE(
+    "mapping: a kind that its GPU cannot be in is the one that it is in, and a note says so") {
+  const auto shape = [](const std::string& gpu, const std::string& kind, const std::string& gpus) {
+    return mapped("r,all_reduce," + gpu + "," + kind + ",none," + gpus + ",1," + gpus +
+                  ",,,,,,,,,s")
+        .shape;
+  };
+  CHECK(shape("L40S", "", "4").kind == NodeKind::pcie);
+  CHECK(shape("L40S", "nvlink-bridge", "4").kind == NodeKind::pcie);
+  CHECK(shape("GB200", "nvswitch", "4").kind == NodeKind::nvl72);
+  CHECK(shape("B200", "nvl72", "4").gpu == "GB200");
+  CHECK(shape("GB200", "nvl4", "4").kind == NodeKind::nvlink_mesh);
+  CHECK(shape("GB300", "nvl36x2", "4").kind == NodeKind::nvl72);
+  CHECK(shape("H100", "nvlink", "8").kind == NodeKind::nvswitch);
+  CHECK(shape("H100", "nvlink", "4").kind == NodeKind::nvlink_mesh);
+  CHECK(shape("A40", "nvlink", "4").kind == NodeKind::nvlink_pairs);
+  CHECK(shape("A40", "nvlink-mesh", "8").kind == NodeKind::nvlink_pairs);
+  CHECK(shape("H200-NVL", "nvlink-mesh", "4").kind == NodeKind::nvlink_mesh);
+  CHECK(shape("P100-SXM2", "nvlink-mesh", "8").kind == NodeKind::nvlink_cube_mesh);
+  CHECK(shape("H100", "nvlink-mesh", "1").kind == NodeKind::single);
+  CHECK(shape("A100", "", "1").kind == NodeKind::single);
+  CHECK(mapped("r,all_reduce,V100,single,tcp,8,2,2,1,100,,,,,,,s").shape.gpus == 1);
+  const MappedRun three = mapped("r,all_reduce,A100-PCIe,nvlink-pairs,none,3,1,3,,,,,,,,,s");
+  CHECK(three.shape.gpus == 4);
+  CHECK(three.gpus_used == 3);
+  CHECK(three.notes.front() == "cards in pairs: one more than said, which takes no part");
+  CHECK(mapped("r,all_reduce,L40S,nvlink,none,4,1,4,,,,,,,,,s").notes.front() ==
+        "node_kind nvlink: this GPU has no NVLink: pcie");
+}
+
+TEST_CASE("mapping: a NIC's odd rate, Omni-Path, and cells that a run does not need") {
+  CHECK(mapped("r,all_reduce,A100,nvswitch,ib,8,2,16,8,56.0,,,,,,,s").shape.nic_rate ==
+        Bandwidth{7'000'000'000});
+  CHECK(mapped("r,all_reduce,A100,nvswitch,roce,8,2,16,8,3.2,,,,,,,s").shape.nic_rate ==
+        Bandwidth{400'000'000});
+  CHECK(mapped("r,all_reduce,H100,nvswitch,roce,8.0,2.0,16.0,8.0,2x200,,,,,,,s").shape.nic ==
+        "ConnectX-7");
+  const MappedRun opa = mapped("r,all_reduce,V100,pcie,Omni-Path,4,2,8,1,100,,,,,,,s");
+  CHECK(opa.shape.nic == "ConnectX-5");
+  CHECK(opa.notes.front() == "Omni-Path: taken for InfiniBand of that rate");
+  const auto row = [](const std::string& nodes_ranks) {
+    return parse_measurements(kRunColumns + ("r,all_reduce,H100,nvswitch,ib,8," + nodes_ranks +
+                                             ",8,fast,,,,,,,s\n"),
+                              "run_id,size_bytes\n", BadRows::leave_out)
+        .runs.at(0);
+  };
+  CHECK(map_run(row("1,8"), parts()).shape.nics == 0);  // one node needs no NICs
+  CHECK(error_text([&] { map_run(row("2,16"), parts()); }) ==
+        "runs.csv:2: nic_gbps: \"fast\" is no rate of a NIC up to 100000 Gb/s\n"
+        "hint: 400, 400 Gb/s, 2x200");
+}
+
+TEST_CASE("mapping: what is odd in env_kv and algorithm costs no more than itself") {
+  const auto run = [](const std::string& env, const std::string& algorithm) {
+    return mapped("r,all_reduce,H100,nvswitch,ib,8,2,16,8,400,2.21.5," + env + "," + algorithm +
+                  ",,,,s");
+  };
+  // A quote within the field that never ends.
+  const Environment odd =
+      run(R"("-x NCCL_ALGO=Ring;NCCL_PROTO=Simple NCCL_NET=""AWS")", "").environment;
+  CHECK(odd.get("NCCL_NET") == "AWS");
+  CHECK(odd.get("NCCL_ALGO") == "Ring");
+  CHECK(odd.get("NCCL_PROTO") == "Simple");
+  CHECK(run("NCCL_ALGO=ring;allreduce:tree", "").environment.get("NCCL_ALGO") ==
+        "ring;allreduce:tree");
+  CHECK_FALSE(run("", "Tree (forced or default)").environment.get("NCCL_ALGO"));
+  const MappedRun both = run("", "Tree LL128 (forced)");
+  CHECK(both.environment.get("NCCL_ALGO") == "Tree");
+  CHECK(both.environment.get("NCCL_PROTO") == "LL128");
+  const MappedRun mode = mapped("r,all_reduce,H100,nvswitch,none,8,1,8,,,2.21.5,,,,srun,,s");
+  CHECK(mode.launches_in_a_row == 1);
+  CHECK(mode.notes.front() ==
+        "process_mode \"srun\" is neither one-process-per-gpu nor one-process-per-node: taken for "
+        "blank");
 }

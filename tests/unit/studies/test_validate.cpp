@@ -93,6 +93,57 @@ TEST_CASE("runs and points: what is wrong is named with its line") {
         "hint: points and runs must belong together");
 }
 
+TEST_CASE("runs and points: a row that is not understood is left out, the others are read") {
+  const std::string good = "r,all_reduce,H100,nvswitch,none,8,1,8,,,,,,,,,s\n";
+  const Measurements read = parse_measurements(
+      kRunColumns + good + "b,all_red,H100,nvswitch,none,8,1,8,,,,,,,,,s\n" + good +
+          "c,AllGather,H100,hgx,N/A,8.0,1.0,8.0,,,,,,,,,s\nd,all_reduce,H100\n",
+      "run_id,size_bytes,time_us\nr,8,1\nb,8,1\nb,16,1\nc,x,1\nc,16,N/A\nz,8,1\nz,16,1\nc,32,5\n",
+      BadRows::leave_out);
+  REQUIRE(read.runs.size() == 2);
+  CHECK(read.runs[1].id == "c");
+  CHECK(read.runs[1].collective == Collective::all_gather);
+  CHECK(read.runs[1].node_kind == "nvswitch");
+  CHECK(read.runs_unread == 3);
+  CHECK(read.points.size() == 2);
+  CHECK(read.points_unread == 5);  // two of b, two of z, one of c
+  CHECK(read.points_without_time == 1);
+  std::vector<std::string> why;
+  for (const Error& error : read.unread) why.push_back(error.reason());
+  CHECK(why == std::vector<std::string>{"runs.csv:6: 3 fields, the header has 17",
+                                        "runs.csv:3: collective: unknown collective \"all_red\"",
+                                        "runs.csv:4: run_id: \"r\" twice",
+                                        "points.csv:5: size_bytes: \"x\" is not a number from 0",
+                                        "points.csv:7: run_id: no run \"z\" is known"});
+}
+
+TEST_CASE("validate: an algorithm that NCCL alone would refuse is not what was forced on a run") {
+  // NVLS alone does not reach several nodes; what was measured there ran, so by NCCL's own choice.
+  const std::string rest = ",H100,nvswitch,ib,8,2,16,8,400,2.27.7,";
+  const ValidateResult result =
+      validated("a,all_reduce" + rest + ",NVLS (forced),,one-process-per-gpu,,s\n" +
+                    "b,all_reduce" + rest + ",,,one-process-per-gpu,,s\n" + "c,all_reduce" + rest +
+                    "NCCL_ALGO=NVLS,,,one-process-per-gpu,,s\n",
+                "a,1048576,100,,\na,16777216,100,,\nb,1048576,100,,\nc,1048576,100,,\n",
+                Predictor::simulation);
+  CHECK(result.predictions[0].time_us > 0);
+  CHECK(result.predictions[0].time_us == result.predictions[2].time_us);
+  CHECK(result.predictions[1].time_us > 0);
+  CHECK(result.notes.contains("NCCL refuses NVLS alone here: by its own choice"));
+  CHECK(result.left_out.size() == 1);  // that of NCCL_ALGO, which says what NCCL was told
+}
+
+TEST_CASE("validate: a network plugin that is not simulated leaves the run's own network") {
+  const std::string rest = ",H100,nvswitch,ib,8,2,16,8,400,2.27.7,";
+  const ValidateResult result =
+      validated("a,all_reduce" + rest + "NCCL_NET=IBext_v8,,,one-process-per-gpu,,s\n" +
+                    "b,all_reduce" + rest + ",,,one-process-per-gpu,,s\n",
+                "a,1048576,100,,\nb,1048576,100,,\n", Predictor::simulation);
+  CHECK(result.predictions[0].time_us > 0);
+  CHECK(result.predictions[0].time_us == result.predictions[1].time_us);
+  CHECK(result.notes.contains("NCCL_NET=IBext_v8 is not simulated: by the run's net_kind"));
+}
+
 TEST_CASE("points: the time is that printed, else from algbw, else from busbw") {
   const ValidateResult result =
       validated(kTwoRuns, "one,8000,9,1,1\none,8000,,2,1\none,8000,,,3.5\none,,7,,\none,8,,,\n",
@@ -214,8 +265,10 @@ TEST_CASE("a run that cannot be mapped, or that NCCL refuses, is left out with t
   const ValidateResult result =
       validated(refused, "r,1024,9,,\nu,1024,9,,\n", Predictor::simulation);
   CHECK(left_out_text(result) ==
-        "left out: r: all_gather: NCCL refuses the call, nothing is left to choose from:\n"
-        "left out: u: gpu_model is not known\n");
+        "left out: runs.csv:2: r: all_gather: NCCL refuses the call, nothing is left to choose "
+        "from:\n"
+        "left out: runs.csv:3: u: gpu_model is not known\n"
+        "left out in all: 2 of 2 runs, 2 of 2 points\n");
   CHECK(report_csv(validate_report(result)).find("\nr,") == std::string::npos);
 }
 
