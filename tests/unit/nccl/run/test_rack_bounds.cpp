@@ -4,6 +4,7 @@
 // stand for others by hand.
 
 #include <array>
+#include <limits>
 
 #include "models/hardware/cluster/nvlink_domain.hpp"
 #include "models/nccl/base/releases.hpp"
@@ -85,20 +86,27 @@ TEST_CASE("bounds of all-to-alls over racks: the full run's time lies between, i
 
 TEST_CASE("bounds of all-to-alls over racks: which have some") {
   const PartsCatalogue parts = load_catalogue();
-  const auto bounds = [&](const Cluster& cluster, bool slow, std::uint64_t parts_of_budget) {
+  const auto bounds = [&](const Cluster& cluster, bool slow, std::uint64_t parts_of_budget,
+                          bool is_dearest = false) {
     CollectiveRun run = all_to_all(cluster, kNccl2_27_7, 1 << 14);
     if (slow) run.faults.gpus = {{1, 0.5}};
     const Symmetry symmetry = find_symmetry(cluster, run);
     const std::uint64_t all = events_of_exchange(cluster, parts.software, run, symmetry);
-    return bound_run(cluster, parts.software, run, symmetry, all / parts_of_budget + 1);
+    const std::uint64_t most = all / parts_of_budget + 1;
+    return bound_run(cluster, parts.software, run, symmetry, most, {},
+                     is_dearest ? most : std::numeric_limits<std::uint64_t>::max());
   };
   const Cluster eight = racks_of(8, 3, 1, 7, parts);  // every 7th stands as another does
   const auto found = bounds(eight, false, 2);
   REQUIRE(found);
   CHECK(found->bounds.how == "4 of 8 racks, as if leaves began alike for the others");
   CHECK(found->result.nodes_simulated == 4);
-  CHECK_FALSE(bounds(eight, false, 1));                         // small enough
-  CHECK_FALSE(bounds(eight, false, 3));                         // too few racks would be left
+  CHECK_FALSE(bounds(eight, false, 1));  // small enough
+  // Fewer racks say too little: the fewest that say something, if they are not too dear.
+  const auto fewest = bounds(eight, false, 3);
+  REQUIRE(fewest);
+  CHECK(fewest->bounds.how == found->bounds.how);
+  CHECK_FALSE(bounds(eight, false, 3, true));
   CHECK_FALSE(bounds(eight, true, 2));                          // a slow GPU is unlike
   CHECK_FALSE(bounds(racks_of(8, 3, 1, 3, parts), false, 2));   // racks fold
   CHECK_FALSE(bounds(racks_of(11, 3, 1, 7, parts), false, 2));  // no part of 11
