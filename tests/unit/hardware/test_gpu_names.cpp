@@ -87,7 +87,8 @@ TEST_CASE("GPU names: maker, family, memory and edition may stand beside a name"
 }
 
 TEST_CASE("GPU names: every part of the catalogue has a server, every part and name says which") {
-  for (const auto& [part, unused] : parts().gpus) {
+  for (const auto& entry : parts().gpus) {
+    const std::string& part = entry.first;
     CHECK_MESSAGE(parts().platforms.contains(part), part);
     CHECK(gpu_called(part, false, parts()) == part);
   }
