@@ -139,6 +139,15 @@ VertexId NodeGraph::cpu_of(VertexId device) const {
   return device;
 }
 
+Bandwidth NodeGraph::ll_check_rate() const {
+  Bandwidth out;
+  for (const CpuInfo& cpu : cpus_)
+    if (out.bytes_per_s == 0 ||
+        (cpu.part.ll_check_rate.bytes_per_s > 0 && cpu.part.ll_check_rate < out))
+      out = cpu.part.ll_check_rate;
+  return out;
+}
+
 Duration NodeGraph::python_time(Duration reference) const {
   Duration out;
   for (const CpuInfo& cpu : cpus_) out = std::max(out, scaled(reference, cpu.part.python));

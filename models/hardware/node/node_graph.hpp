@@ -146,6 +146,8 @@ class NodeGraph {
   std::vector<LinkId> memory_route(VertexId cpu) const;
   /// The CPU a device hangs under: its host memory is the bounce buffer.
   VertexId cpu_of(VertexId device) const;
+  /// CpuPart::ll_check_rate of the slowest CPU; 0 where none says it.
+  Bandwidth ll_check_rate() const;
   /// Of Python that takes so long on an Intel Xeon 8480C: CpuPart::python of the slowest CPU.
   Duration python_time(Duration reference) const;
   /// As nvidia-smi would print it; nvlink only if there is an NVLink way.

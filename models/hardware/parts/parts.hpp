@@ -99,6 +99,9 @@ struct CpuPart : CpuIdentity {
   /// The same as duplex_rate where one group of threads stores and another one loads, as in a
   /// tree's blocks: up and down. 0 = as duplex_rate.
   Bandwidth duplex_tree_rate;
+  /// In place of a network's ll_check_rate: how fast a proxy reads LL flags in memory that a GPU
+  /// wrote. 0 = as the network says.
+  Bandwidth ll_check_rate;
   double python = 1;  ///< how long a framework's Python takes on it, over an Intel Xeon 8480C
 };
 

@@ -227,6 +227,7 @@ class PartsReader {
     if (in.has("duplex_share")) part.duplex_share = figures_.number(in, "duplex_share", 0.01, 1);
     if (in.has("duplex_tree_rate"))
       part.duplex_tree_rate = figures_.bandwidth(in, "duplex_tree_rate");
+    if (in.has("ll_check_rate")) part.ll_check_rate = figures_.bandwidth(in, "ll_check_rate");
     if (in.has("root_share")) part.root_share = figures_.number(in, "root_share", 0.01, 1);
     if (in.has("python")) part.python = figures_.number(in, "python", 0.1, 10);
     in.finish();

@@ -119,13 +119,13 @@ bool cost_the_same(const NetworkCosts& costs, const NetworkSettings& a, const Ne
 }
 
 /// Of all that NetworkSettings has, what is no cost is equal, and costs are.
-bool acts_the_same(const SoftwareCosts& software, const Members& members, const CollectiveRun& a,
-                   const CollectiveRun& b) {
+bool acts_the_same(const SoftwareCosts& software, const NodeGraph& node, const Members& members,
+                   const CollectiveRun& a, const CollectiveRun& b) {
   const NetworkSettings &x = a.transport.network, &y = b.transport.network;
   if (x.kind != y.kind || x.fused != y.fused || x.flush_always != y.flush_always ||
       x.flush_never != y.flush_never || copies_alone(x) != copies_alone(y))
     return false;
-  const NetworkCosts& costs = software.network[static_cast<std::size_t>(x.kind)];
+  const NetworkCosts costs = network_costs(software, node, x.kind);
   return std::ranges::all_of(messages_of(a, members), [&](const Messages& messages) {
     return cost_the_same(costs, x, y, messages);
   });
@@ -152,7 +152,8 @@ bool takes_same_time(const Cluster& cluster, const SoftwareCosts& software, cons
   const Members members = members_of(a, cluster.nodes());
   if (has_same_ways(cluster, members.gpus(), a.transport, b.transport))
     settings_of_ways(like.transport) = settings_of_ways(a.transport);
-  if (acts_the_same(software, members, a, like)) like.transport.network = a.transport.network;
+  if (acts_the_same(software, cluster.node(), members, a, like))
+    like.transport.network = a.transport.network;
   return is_same_work(a, like);
 }
 

@@ -54,6 +54,7 @@ Assembly::Assembly(Machine& machine, SimulatedLinks* links, const Cluster& clust
       cluster_(cluster),
       software_(software),
       costs_(software.costs(run.protocol, cluster.node().gpus().front().part)),
+      network_(network_costs(software, cluster.node(), run.transport.network.kind)),
       run_(run),
       partition_(partition),
       members_(members_of(run, cluster.nodes())),

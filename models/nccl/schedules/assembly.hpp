@@ -44,9 +44,7 @@ class Assembly {
   /// Of the run's protocol on the nodes' GPUs.
   const ProtocolCosts& costs() const { return costs_; }
   /// The costs of the network that the run takes.
-  const NetworkCosts& network() const {
-    return software_.network[static_cast<std::size_t>(run_.transport.network.kind)];
-  }
+  const NetworkCosts& network() const { return network_; }
   const Members& members() const { return members_; }
   int nodes() const { return members_.node_count(); }
   int gpus() const { return members_.gpus_per_node(); }  ///< per node
@@ -258,6 +256,7 @@ class Assembly {
   const Cluster& cluster_;
   const SoftwareCosts& software_;
   const ProtocolCosts costs_;
+  const NetworkCosts network_;
   const CollectiveRun& run_;
   const Partition& partition_;
   Members members_;

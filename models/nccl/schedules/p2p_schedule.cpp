@@ -283,7 +283,8 @@ std::vector<MessageKind> P2pSchedule::kinds() const {
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
     const ProtocolCosts& of_gpu = costs(protocol);
     const NetworkSettings& settings = config_.transport.network;
-    const NetworkCosts& network = config_.software.network[static_cast<std::size_t>(settings.kind)];
+    const NetworkCosts network =
+        network_costs(config_.software, config_.cluster.node(), settings.kind);
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
       const bool net = static_cast<HopKind>(hop) == HopKind::net;
       out.push_back(

@@ -51,6 +51,12 @@ Bytes rendezvous_above(const NetworkCosts& costs, const NetworkSettings& network
 
 }  // namespace
 
+NetworkCosts network_costs(const SoftwareCosts& software, const NodeGraph& node, NetKind kind) {
+  NetworkCosts out = software.network[static_cast<std::size_t>(kind)];
+  if (node.ll_check_rate().bytes_per_s > 0) out.ll_check_rate = node.ll_check_rate();
+  return out;
+}
+
 PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol,
                    bool into_gpu) {
   PostCost out = copying(costs, network);

@@ -1,6 +1,7 @@
 #pragma once
 // What a message costs the proxies that send and receive it, by the kind of network.
 
+#include "models/hardware/node/node_graph.hpp"
 #include "models/nccl/node/network.hpp"
 #include "sim/links/post_cost.hpp"
 
@@ -19,6 +20,9 @@ constexpr bool passes_receiver(const NetworkCosts& costs, const NetworkSettings&
   return costs.copy_rate.bytes_per_s > 0 ||
          (network.matches_in_software && into_gpu && protocol == Protocol::ll);
 }
+
+/// The costs of a network on these hosts: how fast proxies read LL flags is up to their CPUs.
+NetworkCosts network_costs(const SoftwareCosts& software, const NodeGraph& node, NetKind kind);
 
 /// `into_gpu`: it arrives in GPU memory, so that a host that matches messages copies it there.
 PostCost post_cost(const NetworkCosts& costs, const NetworkSettings& network, Protocol protocol,

@@ -336,6 +336,21 @@ TEST_CASE(
   CHECK(post_cost(costs, network, Protocol::ll128).busy(kChunk) == costs.post);
 }
 
+TEST_CASE("LL: proxies read flags at the network's rate, or at that of the node's slowest CPU") {
+  PartsCatalogue parts = bare_parts();
+  costs_of(parts, NetKind::ib).ll_check_rate = {8'000'000'000};
+  CollectiveRun run = ring_call(Collective::broadcast, Protocol::ll, 1, 512);  // 4 KiB on the wire
+  run.version = kNccl2_27_7;
+  run.transport.network.kind = NetKind::ib;
+  const Duration by_network = time_of(parts, run);
+  parts.cpus.at("Intel_8480C").ll_check_rate = {2'000'000'000};
+  CHECK(time_of(parts, run) - by_network == nanoseconds(2048 - 512));
+  run.protocol = Protocol::simple;
+  const Duration simple = time_of(parts, run);
+  parts.cpus.at("Intel_8480C").ll_check_rate = {};
+  CHECK(time_of(parts, run) == simple);
+}
+
 TEST_CASE(
     "queue pairs: a further piece is a further work request; without splitting there is one") {
   PartsCatalogue parts = bare_parts();
