@@ -8,6 +8,9 @@
 namespace fabricast {
 namespace {
 
+/// On fewer no node has a parent and two children.
+constexpr int kTreeLeast = 4;
+
 class Line {
  public:
   using SizeOf = std::function<std::optional<CallSize>(const CallAt&)>;
@@ -19,7 +22,9 @@ class Line {
     if (!size_) return {};
     for (const std::uint64_t most : {most_, kWholeTimes * most_}) {
       if (size_->simulated <= most) return {{whole_, 1}};
-      std::vector<CallShare> out = is_by_rank() ? over_nodes(most) : over_sizes(most, true);
+      std::vector<CallShare> out;
+      if (size_->growth == Growth::depth) out = over_both(most);
+      if (out.empty()) out = is_by_rank() ? over_nodes(most) : over_sizes(most, true);
       if (out.empty()) out = is_by_rank() ? over_sizes(most, true) : over_nodes(most);
       if (!out.empty()) return out;
     }
@@ -42,6 +47,28 @@ class Line {
            (!cut_alike || size->cut == size_->cut);
   }
 
+  /// T(all nodes, few bytes) + reach * (T(few nodes, more bytes) - T(few nodes, few bytes)). More
+  /// bytes are all of them, or as many as NCCL takes the same for there; few nodes the fewest, as
+  /// they cost least.
+  std::vector<CallShare> over_both(std::uint64_t most) const {
+    CallAt less = whole_;
+    do {
+      less.size.count /= 2;
+      if (less.size.count < kLongCall.count) return {};
+    } while (!is_affordable(less, most, false));
+    for (std::int64_t bytes = whole_.size.count; bytes / 2 >= less.size.count; bytes /= 2) {
+      for (int nodes = kTreeLeast; nodes < whole_.nodes; nodes *= 2) {
+        const CallAt more{nodes, {bytes}}, few{nodes, less.size};
+        if (!is_affordable(more, most, false) || !is_affordable(few, most, false)) continue;
+        if (bytes < whole_.size.count && size_of_(more)->cut != size_of_(few)->cut) continue;
+        const double reach = static_cast<double>(whole_.size.count - less.size.count) /
+                             static_cast<double>(bytes - less.size.count);
+        return {{less, 1}, {more, reach}, {few, -reach}};
+      }
+    }
+    return {};
+  }
+
   std::vector<CallShare> over_sizes(std::uint64_t most, bool cut_alike) const {
     for (std::int64_t half = whole_.size.count / 2; half / 2 >= kLongCall.count; half /= 2) {
       const CallAt more{whole_.nodes, {half}}, less{whole_.nodes, {half / 2}};
@@ -56,7 +83,8 @@ class Line {
 
   /// Not down to one node, where no bytes cross the fabric.
   std::vector<CallShare> over_nodes(std::uint64_t most) const {
-    for (int half = whole_.nodes / 2; half / 2 > 1; half /= 2) {
+    const int least = size_->growth == Growth::depth ? kTreeLeast : 2;
+    for (int half = whole_.nodes / 2; half / 2 >= least; half /= 2) {
       const CallAt more = on(half), less = on(half / 2);
       if (!is_affordable(more, most, false) || !is_affordable(less, most, false)) continue;
       const auto all = static_cast<double>(whole_.nodes), some = static_cast<double>(half),

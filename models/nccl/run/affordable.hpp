@@ -1,6 +1,6 @@
 #pragma once
 // What is simulated of a call that is too large to simulate: the one rule of all commands. Such a
-// call is extrapolated, on a line through two calls like it that are not too large.
+// call is extrapolated from two or three calls like it that are not too large.
 
 #include <algorithm>
 #include <cstdint>
@@ -75,13 +75,13 @@ class SharesTime {
   double sum_ = 0, least_ = 0;
 };
 
-/// The call itself, if no more than `most` slices of it are simulated. Else two smaller ones, of
-/// half and a quarter of its size or of its nodes, or less, for which NCCL takes the same
-/// algorithm, protocol and channels:
-/// - over nodes, if each rank has bytes of its own for the others (fewer of them would go in other
-///   chunks; into how many parts each is cut matters little, as all together take all channels);
-/// - else over sizes, of kLongCall and more, that are cut alike: every further byte of a long
-///   message costs the same;
+/// The call itself, if no more than `most` slices of it are simulated. Else smaller ones, of half
+/// of its size or nodes or less, for which NCCL takes the same algorithm, protocol and channels:
+/// - over nodes, if each rank has bytes of its own for the others (fewer would go in other chunks;
+///   into how many parts each is cut matters little, as all together take all channels);
+/// - over both, if it grows with depth: fewer bytes, kLongCall and more, on all nodes, and what
+///   more bytes take on fewer nodes;
+/// - else over sizes, of kLongCall and more, cut alike: further bytes of a long call cost the same;
 /// - else over nodes, with messages in as many parts.
 /// Where there are none, the same with kWholeTimes as many slices, the call itself first. Last,
 /// over sizes that are cut otherwise. None: nor is there that, or `size_of` says that there is no

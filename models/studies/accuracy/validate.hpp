@@ -44,7 +44,7 @@ struct ValidateConfig {
 enum class Method : std::uint8_t {
   none,          ///< there is no prediction
   simulated,     ///< every rank
-  extrapolated,  ///< from two smaller sizes or numbers of nodes, linearly
+  extrapolated,  ///< from smaller sizes or numbers of nodes
   nccl_model,
   alpha_beta
 };

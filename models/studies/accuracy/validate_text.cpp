@@ -85,8 +85,8 @@ std::string method_text(const ValidateResult& result) {
                        counted(count[Method::simulated], "point"), result.calls);
     if (count[Method::extrapolated] > 0) {
       out += fmt::format(
-          ";\n{} would take more than {} slices: extrapolated from two smaller sizes or\nnumbers "
-          "of nodes",
+          ";\n{} would take more than {} slices: extrapolated from smaller sizes or\nnumbers of "
+          "nodes",
           counted(count[Method::extrapolated], "point"), result.slices_max);
     }
   }

@@ -25,7 +25,7 @@ struct CutoverConfig : Job {
   std::vector<const CustomAlgorithm*> custom;      ///< beside NCCL's own; they outlive the result
   std::vector<CallingEngine> engines;              ///< whose kernels run beside them
   std::optional<AskedRegistration> registered;     ///< and NCCL's for registered buffers
-  /// What would take more slices is extrapolated, from two smaller sizes or numbers of nodes.
+  /// What would take more slices is extrapolated, from smaller sizes or numbers of nodes.
   std::int64_t slices_max = 1'000'000;
   /// Of CPU time, counted as BenchConfig::budget is: half of it for the cells, the rest for
   /// cutovers between them. What is above is extrapolated, too. Nothing: as long as it takes.

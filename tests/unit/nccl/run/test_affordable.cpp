@@ -1,5 +1,5 @@
-// Goal: a call that is too large to simulate is told by two smaller ones, by one rule.
-// Method: sizes given by hand; weights and places of the two derived beside each case.
+// Goal: a call that is too large to simulate is told by smaller ones, by one rule.
+// Method: sizes given by hand; their weights and places derived beside each case.
 
 #include "models/nccl/run/affordable.hpp"
 
@@ -98,6 +98,56 @@ TEST_CASE("affordable: over nodes where sizes are short, or taken otherwise") {
   // chunks of 2,400, are 3,600 slices, more than 16 x 150. 37.5 MiB are 112.
   CHECK(affordable({3, {2'400 * kMiB}}, 150, Slices{.small_until = {600 * kMiB}})[0].at ==
         CallAt{3, {2'400 * kMiB / 64}});
+}
+
+TEST_CASE("affordable: of trees fewer nodes tell of bytes, and fewer bytes of nodes") {
+  // 256 MiB on 32 nodes are 8,192 slices; 64 MiB on 32 are 2,048 and 256 MiB on 4 are 1,024. What
+  // bytes cost need not grow evenly, nor what nodes do.
+  const auto time = [](const CallAt& call) {
+    return std::sqrt(static_cast<double>(call.size.count)) + std::sqrt(100.0 * call.nodes);
+  };
+  const CallAt at{32, {256 * kMiB}};
+  const Slices tree{.growth = Growth::depth};
+  const std::vector<CallShare> shares = affordable(at, 2'048, tree);
+  REQUIRE(shares.size() == 3);
+  CHECK(shares[0].at == CallAt{32, {64 * kMiB}});
+  CHECK(shares[1].at == CallAt{4, {256 * kMiB}});
+  CHECK(shares[2].at == CallAt{4, {64 * kMiB}});
+  CHECK(time_of(shares, time) == doctest::Approx(time(at)));
+  // Of a chain, sizes tell.
+  CHECK(affordable(at, 2'048, Slices{}).size() == 2);
+  // On fewer than four nodes no node has a parent and two children. Four take 1,024 slices.
+  CHECK(affordable({16, {256 * kMiB}}, 1'024, tree)[1].at == CallAt{4, {256 * kMiB}});
+  CHECK(affordable({8, {256 * kMiB}}, 512, tree)[1].at == CallAt{4, {128 * kMiB}});
+  CHECK(affordable({6, {128 * kMiB}}, 384, tree)[1].at == CallAt{6, {32 * kMiB}});
+}
+
+TEST_CASE("affordable: of trees fewer nodes tell of as many bytes as they take so") {
+  // On fewer than 32 nodes NCCL takes NVLS for more than 128 MiB. The 64 MiB up to there tell of
+  // the 192 from 64 MiB on: 3 times as much.
+  const auto tree_on = [](std::int64_t small_until) {
+    return [small_until](const CallAt& call) -> std::optional<CallSize> {
+      const Bytes most{call.nodes < 32 ? 128 * kMiB : INT64_MAX};
+      CallSize out = *Slices{.small_until = {small_until}, .growth = Growth::depth}(call);
+      if (call.size > most) out.algorithm = Algorithm::nvls;
+      return out;
+    };
+  };
+  const auto time = [](const CallAt& call) {
+    return 3 * static_cast<double>(call.size.count) / kMiB + (call.nodes == 32 ? 5 * 7 : 0);
+  };
+  const CallAt at{32, {256 * kMiB}};
+  const std::vector<CallShare> shares = affordable(at, 2'048, tree_on(0));
+  REQUIRE(shares.size() == 3);
+  CHECK(shares[0].at == CallAt{32, {64 * kMiB}});
+  CHECK(shares[1].at == CallAt{4, {128 * kMiB}});
+  CHECK(shares[1].weight == 3);
+  CHECK(shares[2].at == CallAt{4, {64 * kMiB}});
+  CHECK(shares[2].weight == -3);
+  CHECK(time_of(shares, time) == doctest::Approx(time(at)));
+  // Not if 64 and 128 MiB go in chunks of another size. Four times as many slices are not too many
+  // then.
+  CHECK(affordable(at, 2'048, tree_on(64 * kMiB)).size() == 1);
 }
 
 TEST_CASE("affordable: messages in as many parts, and in packs or not, are cut alike") {
