@@ -278,13 +278,13 @@ int P2pSchedule::messages_inside() const {
 
 std::vector<MessageKind> P2pSchedule::kinds() const {
   std::vector<MessageKind> out;
+  const NetworkSettings& settings = config_.transport.network;
+  const NetworkCosts network =
+      network_costs(config_.software, config_.cluster.node(), settings.kind);
   const Duration spread =
       scaled(config_.software.message_spread, std::log2(std::max(messages_inside(), 1)));
   for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
     const ProtocolCosts& of_gpu = costs(protocol);
-    const NetworkSettings& settings = config_.transport.network;
-    const NetworkCosts network =
-        network_costs(config_.software, config_.cluster.node(), settings.kind);
     for (std::size_t hop = 0; hop < kHopKinds; ++hop) {
       const bool net = static_cast<HopKind>(hop) == HopKind::net;
       out.push_back(

@@ -53,7 +53,8 @@ Bytes rendezvous_above(const NetworkCosts& costs, const NetworkSettings& network
 
 NetworkCosts network_costs(const SoftwareCosts& software, const NodeGraph& node, NetKind kind) {
   NetworkCosts out = software.network[static_cast<std::size_t>(kind)];
-  if (node.ll_check_rate().bytes_per_s > 0) out.ll_check_rate = node.ll_check_rate();
+  const Bandwidth by_cpu = node.ll_check_rate();
+  if (by_cpu.bytes_per_s > 0) out.ll_check_rate = by_cpu;
   return out;
 }
 
